@@ -1,0 +1,80 @@
+import { join } from "node:path"
+import { stringify } from "yaml"
+import { type Nginx, startProxy } from "./nginx.ts"
+import type { Running, Workshop } from "./processes.ts"
+import { ANSWER_MODEL, BENCH_KEY, STREAM_MODEL } from "./traffic.ts"
+
+const ROOT = join(import.meta.dir, "..")
+/** Bun's own limit of 256 outgoing requests is read at process start; bin/tollgate lifts it the same way. */
+const MANY_REQUESTS = { BUN_CONFIG_MAX_HTTP_REQUESTS: "65336" }
+
+export interface Scene {
+  readonly nginx: Nginx
+  readonly upstream: Running
+  readonly workshop: Workshop
+}
+
+export interface Target {
+  readonly name: string
+  /** Paths of the two kinds of request; a plain proxy passes them to the upstream as they are. */
+  readonly answerPath: string
+  readonly streamPath: string
+  start(scene: Scene): Promise<Running>
+}
+
+const UPSTREAM_PATHS = { answerPath: "/answer/v1/chat/completions", streamPath: "/stream/v1/chat/completions" }
+
+export const FLOOR = "nginx"
+export const PRODUCT = "tollgate"
+
+export const targets: readonly Target[] = [
+  {
+    name: FLOOR,
+    ...UPSTREAM_PATHS,
+    start: ({ nginx, workshop, upstream }) => startProxy(nginx, workshop, upstream),
+  },
+  {
+    name: "bare",
+    ...UPSTREAM_PATHS,
+    start: ({ workshop, upstream }) =>
+      workshop.start({
+        name: "bare",
+        argv: [process.execPath, join(import.meta.dir, "bare-proxy.ts"), upstream.url],
+        env: MANY_REQUESTS,
+      }),
+  },
+  {
+    name: PRODUCT,
+    answerPath: "/v1/chat/completions",
+    streamPath: "/v1/chat/completions",
+    start: startTollgate,
+  },
+]
+
+/** From the checkout, as an operator starts it: a config file, a fresh data folder, SQLite, limits in process. */
+async function startTollgate({ workshop, upstream }: Scene): Promise<Running> {
+  const config = join(workshop.folder, "tollgate.yaml")
+  await Bun.write(config, stringify(tollgateConfig(upstream)))
+  const flags = ["--config", config, "--host", "127.0.0.1", "--port", "0", "--data", join(workshop.folder, "data")]
+  return workshop.start({ name: PRODUCT, argv: [join(ROOT, "bin/tollgate"), "serve", ...flags] })
+}
+
+function tollgateConfig(upstream: Running) {
+  const connection = (name: string) => ({
+    name,
+    vendor: "openai",
+    base_url: `${upstream.url}/${name}/v1`,
+    api_key: "sk-bench-upstream-key",
+  })
+  const model = (name: string, through: string) => ({
+    name,
+    price: "free",
+    routes: [{ upstream: through, model: "bench-upstream-model" }],
+  })
+  return {
+    upstreams: [connection("answer"), connection("stream")],
+    models: [model(ANSWER_MODEL, "answer"), model(STREAM_MODEL, "stream")],
+    plans: [{ name: "default", concurrency: 0, models: ["*"], price_multiplier: 1 }],
+    accounts: [{ name: "bench", plan: "default", balance: 100, keys: [{ name: "bench", key: BENCH_KEY }] }],
+  }
+}

@@ -1,0 +1,80 @@
+import { keyDirectory } from "./auth/key-directory.ts"
+import { workerTokenCounter } from "./billing/tokens.ts"
+import { openLiveCatalog } from "./catalog/live.ts"
+import type { Snapshot } from "./core/catalog.ts"
+import type { Events } from "./core/events.ts"
+import { edge } from "./http/edge.ts"
+import { lifecycle } from "./http/lifecycle.ts"
+import type { Vault } from "./lib/seal.ts"
+import { memoryLimiter } from "./limits/memory.ts"
+import type { RelayParts } from "./relay/relay.ts"
+import { repeatBudget } from "./relay/repeat-budget.ts"
+import { upstreamLoad } from "./relay/upstream-load.ts"
+import type { Store } from "./store/db.ts"
+import { isUnavailable } from "./store/errors.ts"
+import { findKey } from "./store/keys.ts"
+import { credentialPools } from "./upstream/credentials.ts"
+import { upstreamHealth } from "./upstream/health.ts"
+
+/** A running gateway, without its sockets. */
+export interface Gateway {
+  handle(request: Request): Response | Promise<Response>
+  snapshot(): Snapshot
+  /** Looks for a changed catalog now instead of at the next turn. */
+  refresh(): Promise<void>
+  readonly inFlight: number
+  /** Turns new requests away and waits for those in flight, up to the configured time; what is left then is cut. */
+  drain(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface GatewayParts {
+  readonly store: Store
+  readonly vault: Vault
+  readonly events: Events
+}
+
+/** How long cut streams have to say so to their callers. */
+const farewellMs = 1000
+
+/** The composition root: every part of the gateway is made and joined here. */
+export async function openGateway({ store, vault, events }: GatewayParts): Promise<Gateway> {
+  const now = () => performance.now()
+  const keys = keyDirectory(vault.digest, (digest) => findKey(store.db, digest))
+  const catalog = await openLiveCatalog({ store, vault, events, onChange: () => keys.forget() })
+  const nameOf = (upstreamId: string): string =>
+    [...catalog.current().upstreams.values()].find(({ id }) => id === upstreamId)?.name ?? upstreamId
+  const counter = workerTokenCounter()
+  const relay: RelayParts = {
+    limiter: memoryLimiter(),
+    counter,
+    health: upstreamHealth(now, (upstreamId, state) => events.circuitChanged(nameOf(upstreamId), state)),
+    load: upstreamLoad(),
+    budget: repeatBudget(now),
+    credential: credentialPools(now),
+    withoutStreamOptions: new Set(),
+    running: new Set(),
+    events,
+    snapshot: catalog.current,
+  }
+  const life = lifecycle()
+  return {
+    handle: edge({ lifecycle: life, keys, relay, events, ping: store.ping, isUnavailable }),
+    snapshot: catalog.current,
+    refresh: catalog.refresh,
+    get inFlight() {
+      return life.inFlight
+    },
+    async drain() {
+      const drained = life.drain()
+      const late = Bun.sleep(catalog.current().drainMs).then(() => "late" as const)
+      if ((await Promise.race([drained, late])) !== "late") return
+      for (const cut of relay.running) cut()
+      await Promise.race([drained, Bun.sleep(farewellMs)])
+    },
+    async close() {
+      await catalog.stop()
+      counter.close()
+    },
+  }
+}

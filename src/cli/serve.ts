@@ -1,0 +1,82 @@
+import { openGateway } from "../app.ts"
+import type { Events } from "../core/events.ts"
+import { logEvents } from "../events.ts"
+import { type Listening, listen } from "../http/server.ts"
+import { type Log, openLog } from "../log.ts"
+import type { Environment, Settings } from "../settings.ts"
+import { applyFile, readConfigFile } from "./config-file.ts"
+import { controlSocket, serveControl } from "./control.ts"
+import { type House, openHouse } from "./house.ts"
+import { UsageError } from "./usage-error.ts"
+
+/** A gateway that listens. */
+export interface Running {
+  readonly url: string
+  /** Drains, flushes and closes everything. */
+  stop(): Promise<void>
+}
+
+/** `tollgate serve`: runs until a signal ends it. */
+export async function serve(settings: Settings, env: Environment): Promise<void> {
+  const source = settings.configFile === null ? null : readConfigFile(settings.configFile, env)
+  const log = openLog(settings.logLevel)
+  const house = await openHouse(settings)
+  let running: Running
+  try {
+    if (source !== null) await applyFile(source, house, false)
+    running = await start(settings, house, logEvents(log))
+  } catch (error) {
+    await house.store.close()
+    throw error
+  }
+  console.log(`tollgate is listening on ${running.url}`)
+  endOnSignal(running, log)
+}
+
+export async function start(settings: Settings, house: House, events: Events): Promise<Running> {
+  const gateway = await openGateway({ ...house, events })
+  let listening: Listening
+  try {
+    listening = listen(settings.host, settings.port, gateway.handle)
+  } catch (error) {
+    await gateway.close()
+    throw cannotListen(settings, error)
+  }
+  const socket = settings.database.kind === "sqlite" ? controlSocket(settings.dataDir) : null
+  const control = socket === null ? null : serveControl(socket, house, gateway.refresh)
+  return {
+    url: listening.url,
+    async stop() {
+      await gateway.drain()
+      await listening.stop()
+      await control?.stop()
+      await gateway.close()
+      await house.store.close()
+    },
+  }
+}
+
+/** The first signal drains, a second one ends at once. */
+export function endOnSignal(running: Running, log: Log, afterwards: () => Promise<void> = async () => {}): void {
+  let ending = false
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (ending) process.exit(1)
+    ending = true
+    log.info({ signal }, "draining")
+    try {
+      await running.stop()
+      await afterwards()
+      process.exit(0)
+    } catch (error) {
+      log.error({ error: String(error) }, "did not end cleanly")
+      process.exit(1)
+    }
+  }
+  process.on("SIGTERM", end)
+  process.on("SIGINT", end)
+}
+
+function cannotListen(settings: Settings, error: unknown): UsageError {
+  const reason = error instanceof Error ? error.message : String(error)
+  return new UsageError(`cannot listen on ${settings.host}:${settings.port}: ${reason}`)
+}

@@ -1,0 +1,26 @@
+import type { Events } from "./core/events.ts"
+import type { Log } from "./log.ts"
+
+/** Events as log records; metrics join them here. */
+export function logEvents(log: Log): Events {
+  return {
+    attemptFailed: (story, attempt) =>
+      log.warn({ request: story.requestId, model: story.model, ...attempt }, "attempt failed"),
+    requestEnded: (story) => log.debug({ ...story }, "request ended"),
+    circuitChanged: (upstream, state) => log.warn({ upstream, state }, "circuit changed"),
+    catalogLoaded: (version) => log.info({ version }, "catalog loaded"),
+    catalogRejected: (version, problems) =>
+      log.error({ version, problems }, "catalog not usable, keeping the last good one"),
+    databaseAway: (error) => log.error({ error: messageOf(error) }, "database away"),
+    databaseBack: () => log.info("database back"),
+    internalError: (requestId, error) =>
+      log.error(
+        { request: requestId, error: messageOf(error), stack: error instanceof Error ? error.stack : undefined },
+        "internal error",
+      ),
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,123 @@
+import { readCredential } from "../auth/credential.ts"
+import type { KeyDirectory } from "../auth/key-directory.ts"
+import type { ErrorDialect } from "../core/endpoints.ts"
+import { GatewayError } from "../core/errors.ts"
+import type { Events } from "../core/events.ts"
+import type { Principal } from "../core/principal.ts"
+import { newRequestId } from "../lib/ids.ts"
+import { type RelayParts, relay } from "../relay/relay.ts"
+import type { Lifecycle } from "./lifecycle.ts"
+import { drainingResponse, errorResponse, jsonResponse } from "./responses.ts"
+import { type ApiRoute, apiRoutes, dialectOf } from "./routes.ts"
+
+export interface EdgeParts {
+  readonly lifecycle: Lifecycle
+  readonly keys: KeyDirectory
+  readonly relay: RelayParts
+  readonly events: Events
+  /** Resolves while the database answers. */
+  ping(): Promise<void>
+  /** Whether an error means that the database is away. */
+  isUnavailable(error: unknown): boolean
+}
+
+/** Every request enters here and passes the gates in one order: drain, path and method, authentication, then its own. */
+export function edge(parts: EdgeParts): (request: Request) => Response | Promise<Response> {
+  const routes = new Map(apiRoutes.map((route) => [route.path, route]))
+  return (request) => {
+    const startedAt = performance.now()
+    const requestId = newRequestId()
+    const { path, query } = split(request.url)
+    if (path === "/health" || path === "/health/ready") return health(path, requestId, parts)
+    if (parts.lifecycle.draining) {
+      parts.lifecycle.turnedAway()
+      return drainingResponse(requestId)
+    }
+    const route = routes.get(path)
+    const visit: Visit = {
+      request,
+      requestId,
+      query,
+      startedAt,
+      dialect: route?.dialect ?? dialectOf(path),
+      ended: parts.lifecycle.enter(),
+    }
+    return serve(visit, path, route, parts)
+  }
+}
+
+interface Visit {
+  readonly request: Request
+  readonly requestId: string
+  readonly query: string
+  readonly startedAt: number
+  readonly dialect: ErrorDialect
+  ended(): void
+}
+
+async function serve(visit: Visit, path: string, route: ApiRoute | undefined, parts: EdgeParts): Promise<Response> {
+  try {
+    const { request } = visit
+    if (route === undefined) throw new GatewayError("not_found", `there is nothing at ${path.slice(0, 200)}`)
+    if (request.method !== route.method) throw wrongMethod(request.method, route)
+    const principal = await authenticate(request, parts.keys)
+    const response = await relay({ ...visit, principal }, route.protocol, parts.relay)
+    response.headers.set("x-request-id", visit.requestId)
+    return response
+  } catch (error) {
+    visit.ended()
+    return errorResponse(gatewayError(error, visit, parts), visit.requestId, visit.dialect)
+  }
+}
+
+function wrongMethod(method: string, route: ApiRoute): GatewayError {
+  return new GatewayError("method_not_allowed", `${route.path} takes ${route.method}, not ${method}`, {
+    headers: { allow: route.method },
+  })
+}
+
+/** One text for every cause, so that a refusal tells nothing about which keys exist. */
+async function authenticate(request: Request, keys: KeyDirectory): Promise<Principal> {
+  const credential = readCredential(request.headers)
+  const found = credential === null ? null : keys.find(credential)
+  const principal = found instanceof Promise ? await found : found
+  if (principal === null)
+    throw new GatewayError(
+      "invalid_api_key",
+      "Missing or invalid API key. Send it as 'Authorization: Bearer <key>' or 'x-api-key: <key>'.",
+    )
+  if (principal.suspended) throw new GatewayError("account_suspended", "this account is suspended")
+  return principal
+}
+
+function gatewayError(error: unknown, visit: Visit, parts: EdgeParts): GatewayError {
+  if (error instanceof GatewayError) return error
+  if (parts.isUnavailable(error)) {
+    parts.events.databaseAway(error)
+    return new GatewayError("backend_unavailable", "the gateway's database is not available; try again shortly", {
+      cause: error,
+    })
+  }
+  // A caller that hung up in mid-upload is no fault of ours, and nobody reads the answer.
+  if (!visit.request.signal.aborted) parts.events.internalError(visit.requestId, error)
+  return new GatewayError("internal_error", "something went wrong inside the gateway", { cause: error })
+}
+
+async function health(path: string, requestId: string, parts: EdgeParts): Promise<Response> {
+  const { draining } = parts.lifecycle
+  if (path === "/health") return jsonResponse({ status: draining ? "draining" : "ok" }, requestId)
+  if (draining) return jsonResponse({ status: "draining" }, requestId, 503)
+  try {
+    await parts.ping()
+    return jsonResponse({ status: "ready" }, requestId)
+  } catch {
+    return jsonResponse({ status: "database away" }, requestId, 503)
+  }
+}
+
+/** Splits `http://host/path?query` without building a URL object. */
+function split(url: string): { path: string; query: string } {
+  const start = url.indexOf("/", 8)
+  const mark = url.indexOf("?", start)
+  return mark < 0 ? { path: url.slice(start), query: "" } : { path: url.slice(start, mark), query: url.slice(mark) }
+}

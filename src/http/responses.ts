@@ -1,0 +1,23 @@
+import type { ErrorDialect } from "../core/endpoints.ts"
+import { errorEnvelope } from "../core/error-envelope.ts"
+import type { GatewayError } from "../core/errors.ts"
+
+const json = "application/json"
+
+export function errorResponse(error: GatewayError, requestId: string, dialect: ErrorDialect): Response {
+  const headers: Record<string, string> = { "content-type": json, "x-request-id": requestId, ...error.headers }
+  if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer"
+  return new Response(errorEnvelope(error, requestId, dialect), { status: error.status, headers })
+}
+
+/** Word for word as specified: not the unified envelope. */
+export function drainingResponse(requestId: string): Response {
+  return new Response('{"error":"instance draining"}', {
+    status: 503,
+    headers: { "content-type": json, connection: "close", "x-request-id": requestId },
+  })
+}
+
+export function jsonResponse(body: unknown, requestId: string, status = 200): Response {
+  return new Response(JSON.stringify(body), { status, headers: { "content-type": json, "x-request-id": requestId } })
+}

@@ -1,0 +1,214 @@
+import type { Route } from "../core/catalog.ts"
+import type { TokenUsage } from "../core/usage.ts"
+import { blankOut, joinBytes, textOf } from "../lib/bytes.ts"
+import { JsonProblem, type JsonShape, scanJson } from "../lib/json-bytes.ts"
+import { post, Unreachable } from "../upstream/client.ts"
+import type { Credential } from "../upstream/credentials.ts"
+import { clientHeaders, upstreamHeaders } from "../upstream/headers.ts"
+import type { Ask } from "./ask.ts"
+import { bodyFor } from "./body.ts"
+import type { Failure, FailureCause } from "./failure.ts"
+import type { Protocol } from "./protocol.ts"
+import type { StreamTap } from "./tap.ts"
+
+/** The largest whole answer, error answer and held-back preamble the gateway collects. */
+const mostAnswerBytes = 100 * 1024 * 1024
+const mostErrorBytes = 1024 * 1024
+const mostHeldBytes = 1024 * 1024
+
+/** A whole answer, read to its end. */
+export interface WholeAnswer {
+  readonly kind: "whole"
+  readonly status: number
+  readonly headers: Record<string, string>
+  readonly body: Uint8Array
+  readonly usage: TokenUsage | null
+}
+
+/** A stream that has begun: its first token is among the bytes held. */
+export interface BegunStream {
+  readonly kind: "stream"
+  readonly headers: Record<string, string>
+  readonly reader: StreamReader
+  readonly tap: StreamTap
+  readonly held: Uint8Array
+  /** Ends the upstream call at once. */
+  readonly abort: () => void
+}
+
+export type StreamReader = ReadableStreamDefaultReader<Uint8Array>
+
+export interface AttemptTerms {
+  readonly ask: Ask
+  readonly protocol: Protocol
+  readonly clientHeaders: Headers
+  /** The query string with its question mark, or nothing. */
+  readonly query: string
+  /** Set for calls that end when the caller leaves. */
+  readonly clientSignal: AbortSignal | null
+  readonly credential: Credential
+  readonly streamOptions: boolean
+  /** When the request as a whole must be over, by `performance.now()`. */
+  readonly deadline: number
+}
+
+/** Asks one upstream once. Resolves at the first token, at the whole answer, or at the failure; it never throws. */
+export async function attempt(route: Route, terms: AttemptTerms): Promise<WholeAnswer | BegunStream | Failure> {
+  const leash = new Leash(route, terms)
+  let answer: WholeAnswer | BegunStream | Failure
+  try {
+    answer = await ask(route, terms, leash)
+  } catch (error) {
+    answer = leash.explain(error)
+  }
+  leash.release()
+  if (answer.kind === "failure") leash.abort()
+  return answer
+}
+
+/** What can end an attempt from outside: the first-token limit, the request's deadline, the caller leaving. */
+class Leash {
+  readonly #controller = new AbortController()
+  readonly #timer: Timer
+  readonly #clientSignal: AbortSignal | null
+  #cut: FailureCause | null = null
+
+  constructor(route: Route, terms: AttemptTerms) {
+    const left = terms.deadline - performance.now()
+    const firstToken = terms.ask.stream ? route.upstream.timeouts.firstToken : Number.POSITIVE_INFINITY
+    const cause = firstToken < left ? "timeout" : "deadline"
+    this.#timer = setTimeout(() => this.#end(cause), Math.max(0, Math.min(left, firstToken)))
+    this.#clientSignal = terms.clientSignal
+    this.#clientSignal?.addEventListener("abort", this.#clientLeft)
+    if (this.#clientSignal?.aborted) this.#clientLeft()
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  readonly abort = (): void => this.#controller.abort()
+
+  /** From here on the attempt's own limits no longer apply. */
+  release(): void {
+    clearTimeout(this.#timer)
+    this.#clientSignal?.removeEventListener("abort", this.#clientLeft)
+  }
+
+  explain(error: unknown): Failure {
+    if (this.#cut !== null) return failure(this.#cut, `cut off: ${this.#cut}`)
+    if (error instanceof Unreachable) return failure("unreachable", error.reason)
+    return failure("unreachable", `the connection broke: ${error instanceof Error ? error.message : String(error)}`)
+  }
+
+  readonly #clientLeft = (): void => this.#end("client_gone")
+
+  #end(cause: FailureCause): void {
+    this.#cut ??= cause
+    this.#controller.abort()
+  }
+}
+
+async function ask(route: Route, terms: AttemptTerms, leash: Leash): Promise<WholeAnswer | BegunStream | Failure> {
+  const { upstream } = route
+  const { protocol, credential } = terms
+  const response = await post({
+    url: upstream.baseUrl + upstream.vendor.paths[protocol.endpoint] + terms.query,
+    headers: upstreamHeaders(terms.clientHeaders, upstream, credential.secret),
+    body: bodyFor(terms.ask, route, protocol, { streamOptions: terms.streamOptions }),
+    signal: leash.signal,
+  })
+  credential.report(response.status)
+  const headers = blankHeaders(clientHeaders(response.headers), credential.secret)
+  if (response.status >= 400) return errorAnswer(response, headers, terms)
+  if (response.status >= 300) return failure("redirect", `the upstream redirects (${response.status})`)
+  const type = response.headers.get("content-type") ?? ""
+  if (type.startsWith("text/event-stream")) return beginStream(response, headers, protocol, leash)
+  if (type.startsWith("text/html")) return failure("bad_answer", "the upstream answered with a web page")
+  return wholeAnswer(response, headers, protocol)
+}
+
+async function errorAnswer(response: Response, headers: Record<string, string>, terms: AttemptTerms): Promise<Failure> {
+  const { status } = response
+  const raw = await readUpTo(response, mostErrorBytes)
+  const { secret } = terms.credential
+  const body = secret === null ? raw.bytes : blankOut(raw.bytes, secret, "***")
+  const text = textOf(body.subarray(0, 2000))
+  const refusesOption = status === 400 && terms.ask.stream && terms.streamOptions && text.includes("stream_options")
+  return {
+    ...failure(refusesOption ? "stream_options" : "status", `${status} ${text.slice(0, 300)}`),
+    answer: { status, headers, body },
+  }
+}
+
+async function wholeAnswer(
+  response: Response,
+  headers: Record<string, string>,
+  protocol: Protocol,
+): Promise<WholeAnswer | Failure> {
+  const { bytes, whole } = await readUpTo(response, mostAnswerBytes)
+  if (!whole) return failure("bad_answer", `the answer is larger than ${mostAnswerBytes} bytes`)
+  let shape: JsonShape
+  try {
+    shape = scanJson(bytes, protocol.answerFields)
+  } catch (error) {
+    if (error instanceof JsonProblem) return failure("bad_answer", `the answer is not JSON: ${error.message}`)
+    throw error
+  }
+  const problem = protocol.answerProblem(shape)
+  if (problem !== null) return failure("bad_answer", problem)
+  return { kind: "whole", status: response.status, headers, body: bytes, usage: protocol.answerUsage(bytes, shape) }
+}
+
+/** Reads up to the first token, holding everything back, so that until then another upstream can take over. */
+async function beginStream(
+  response: Response,
+  headers: Record<string, string>,
+  protocol: Protocol,
+  leash: Leash,
+): Promise<BegunStream | Failure> {
+  const tap = protocol.tap()
+  const reader = response.body?.getReader() as StreamReader | undefined
+  if (reader === undefined) return failure("bad_stream", "the stream has no body")
+  const held: Uint8Array[] = []
+  let heldBytes = 0
+  for (;;) {
+    const { done, value } = await reader.read()
+    const passed = done ? tap.end() : tap.push(value as Uint8Array)
+    if (passed !== null) {
+      held.push(passed)
+      heldBytes += passed.length
+    }
+    if (tap.error !== null) return failure("bad_stream", `the stream begins with an error: ${tap.error.slice(0, 300)}`)
+    if (tap.begun) return { kind: "stream", headers, reader, tap, held: joinBytes(held), abort: leash.abort }
+    if (done || tap.ended) return failure("bad_stream", "the stream ended before its first token")
+    if (heldBytes > mostHeldBytes)
+      return failure("bad_stream", `no token in the first ${mostHeldBytes} bytes of the stream`)
+  }
+}
+
+async function readUpTo(response: Response, limit: number): Promise<{ bytes: Uint8Array; whole: boolean }> {
+  const declared = Number(response.headers.get("content-length") ?? Number.NaN)
+  if (declared <= limit) return { bytes: await response.bytes(), whole: true }
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    size += chunk.length
+    chunks.push(chunk)
+    if (size > limit) return { bytes: Buffer.concat(chunks).subarray(0, limit), whole: false }
+  }
+  return { bytes: Buffer.concat(chunks), whole: true }
+}
+
+/** An upstream that repeats our credential must not tell it to our callers. */
+function blankHeaders(headers: Record<string, string>, secret: string | null): Record<string, string> {
+  if (secret === null) return headers
+  for (const name in headers) {
+    if (headers[name]!.includes(secret)) headers[name] = headers[name]!.replaceAll(secret, "***")
+  }
+  return headers
+}
+
+function failure(cause: FailureCause, detail: string): Failure {
+  return { kind: "failure", cause, detail }
+}

@@ -1,0 +1,198 @@
+import type { ErrorDialect } from "../core/endpoints.ts"
+import { errorEnvelope } from "../core/error-envelope.ts"
+import type { GatewayError } from "../core/errors.ts"
+import { isObject } from "../core/json.ts"
+import { readChatUsage, type TokenUsage } from "../core/usage.ts"
+import { joinBytes, utf8 } from "../lib/bytes.ts"
+import { type SseEvent, SseSplitter } from "../lib/sse.ts"
+import type { StreamState, StreamTap } from "./tap.ts"
+
+const doneFrame = utf8("data: [DONE]\n\n")
+
+/** What is to become of an event's bytes. */
+type Fate = "forward" | "hold" | "drop" | "done"
+
+/**
+ * Reads a chat-completions stream. Bytes pass unchanged; only the usage chunk is held until the end, so that exactly
+ * one is delivered, directly before `[DONE]`.
+ */
+export class ChatTap implements StreamTap {
+  begun = false
+  ended = false
+  error: string | null = null
+  progress = 0
+  usage: TokenUsage | null = null
+  produced = ""
+
+  readonly #splitter = new SseSplitter()
+  readonly #openChoices = new Set<number>()
+  readonly #finishedChoices = new Set<number>()
+  #rawUsage: unknown = null
+  #identity: { id: string; created: unknown; model: unknown; systemFingerprint: unknown } | null = null
+  /** The upstream's own usage chunk with whatever comments followed it, byte for byte. */
+  #heldUsage: Uint8Array[] | null = null
+  #doneBytes: Uint8Array = doneFrame
+
+  push(chunk: Uint8Array): Uint8Array | null {
+    if (this.ended) return null
+    const { bytes, events, consumed } = this.#splitter.push(chunk)
+    return this.#take(bytes, events, consumed)
+  }
+
+  end(): Uint8Array | null {
+    if (this.ended) return null
+    const { bytes, events } = this.#splitter.end()
+    const last = events.at(-1)
+    // A tail that was cut in mid-event must not reach the caller as if it were one.
+    if (last === undefined || (last.data !== "[DONE]" && parse(last.data ?? "") === null)) return null
+    const whole = joinBytes([bytes, utf8("\n\n")])
+    return this.#take(whole, [{ ...last, end: whole.length }], whole.length)
+  }
+
+  get state(): StreamState {
+    if (this.error !== null) return "error_sent"
+    const finished = this.#finishedChoices.size > 0 && this.#openChoices.size === 0
+    return this.ended || finished ? "complete" : "open"
+  }
+
+  get wantsCount(): boolean {
+    return this.usage === null
+  }
+
+  closing(counted: TokenUsage | null): Uint8Array {
+    if (this.#heldUsage !== null) return joinBytes([...this.#heldUsage, this.#doneBytes])
+    const usage = this.#rawUsage ?? (counted === null ? null : chatUsage(counted))
+    const chunk = {
+      id: this.#identity?.id ?? "",
+      object: "chat.completion.chunk",
+      created: this.#identity?.created ?? 0,
+      model: this.#identity?.model ?? "",
+      ...(this.#identity?.systemFingerprint === undefined
+        ? {}
+        : { system_fingerprint: this.#identity.systemFingerprint }),
+      choices: [],
+      usage,
+    }
+    return joinBytes([utf8(`data: ${JSON.stringify(chunk)}\n\n`), this.#doneBytes])
+  }
+
+  errorFrame(error: GatewayError, requestId: string, dialect: ErrorDialect): Uint8Array {
+    return utf8(`data: ${errorEnvelope(error, requestId, dialect)}\n\n`)
+  }
+
+  #take(bytes: Uint8Array, events: readonly SseEvent[], consumed: number): Uint8Array | null {
+    let from = 0
+    const parts: Uint8Array[] = []
+    for (const event of events) {
+      const fate = this.#read(event)
+      if (fate === "forward") continue
+      if (event.start > from) parts.push(bytes.subarray(from, event.start))
+      from = event.end
+      const own = bytes.slice(event.start, event.end)
+      if (fate === "done") {
+        this.ended = true
+        this.#doneBytes = own
+        return parts.length === 0 ? null : joinBytes(parts)
+      }
+      if (fate === "drop") continue
+      if (event.data !== null) this.#heldUsage = [own]
+      else this.#heldUsage?.push(own)
+    }
+    if (from < consumed) parts.push(from === 0 && consumed === bytes.length ? bytes : bytes.subarray(from, consumed))
+    return parts.length === 0 ? null : joinBytes(parts)
+  }
+
+  #read(event: SseEvent): Fate {
+    if (event.data === null) return this.#heldUsage === null ? "forward" : "hold"
+    if (event.data === "[DONE]") return "done"
+    const chunk = parse(event.data)
+    if (chunk === null) return "forward"
+    if (event.event === "error" || (chunk.error !== undefined && chunk.error !== null)) {
+      this.error = event.data
+      this.progress += 1
+      return "forward"
+    }
+    this.#identify(chunk)
+    const usage = readChatUsage(chunk.usage)
+    if (usage !== null) {
+      this.usage = usage
+      this.#rawUsage = chunk.usage
+    }
+    const choices = Array.isArray(chunk.choices) ? chunk.choices : []
+    if (choices.length === 0) return this.#readWithoutChoices(chunk, usage)
+    this.progress += 1
+    for (const choice of choices) this.#readChoice(choice)
+    return "forward"
+  }
+
+  /** A chunk with no choices is the usage chunk, or preamble such as a vendor's filter results. */
+  #readWithoutChoices(chunk: Record<string, unknown>, usage: TokenUsage | null): Fate {
+    if (usage === null) return "forward"
+    this.progress += 1
+    if (Array.isArray(chunk.choices) && chunk.id === this.#identity?.id) return "hold"
+    // Clients stumble over a usage chunk without choices or with a foreign id: ours takes its place at the end.
+    this.#heldUsage = null
+    return "drop"
+  }
+
+  #identify(chunk: Record<string, unknown>): void {
+    if (this.#identity !== null || typeof chunk.id !== "string" || chunk.id === "") return
+    this.#identity = {
+      id: chunk.id,
+      created: chunk.created,
+      model: chunk.model,
+      systemFingerprint: chunk.system_fingerprint,
+    }
+  }
+
+  #readChoice(choice: unknown): void {
+    if (!isObject(choice)) return
+    const index = typeof choice.index === "number" ? choice.index : 0
+    if (typeof choice.finish_reason === "string" && choice.finish_reason !== "") {
+      this.begun = true
+      this.#finishedChoices.add(index)
+      this.#openChoices.delete(index)
+    } else if (!this.#finishedChoices.has(index)) {
+      this.#openChoices.add(index)
+    }
+    const text = isObject(choice.delta) ? deltaText(choice.delta) : null
+    if (text === null) return
+    this.begun = true
+    this.produced += text
+  }
+}
+
+function parse(data: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(data)
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+/** What a delta adds to the answer; null when it carries nothing of it, like the role-only first chunk. */
+function deltaText(delta: Record<string, unknown>): string | null {
+  let text: string | null = null
+  for (const name of ["content", "reasoning_content", "reasoning", "refusal"]) {
+    const part = delta[name]
+    if (typeof part === "string" && part !== "") text = (text ?? "") + part
+  }
+  if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
+    text ??= ""
+    for (const call of delta.tool_calls) text += functionText(isObject(call) ? call.function : null)
+  }
+  if (isObject(delta.function_call)) text = (text ?? "") + functionText(delta.function_call)
+  if (isObject(delta.audio)) text ??= ""
+  return text
+}
+
+function functionText(call: unknown): string {
+  if (!isObject(call)) return ""
+  const name = typeof call.name === "string" ? call.name : ""
+  return name + (typeof call.arguments === "string" ? call.arguments : "")
+}
+
+function chatUsage(usage: TokenUsage): Record<string, number> {
+  return { prompt_tokens: usage.input, completion_tokens: usage.output, total_tokens: usage.input + usage.output }
+}

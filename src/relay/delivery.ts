@@ -1,0 +1,175 @@
+import type { ErrorDialect } from "../core/endpoints.ts"
+import { type ErrorCode, GatewayError } from "../core/errors.ts"
+import type { Ending } from "../core/story.ts"
+import type { TokenUsage } from "../core/usage.ts"
+import { streamHeaders } from "../upstream/headers.ts"
+import type { BegunStream } from "./attempt.ts"
+import { Watchdog } from "./watchdog.ts"
+
+/** How long the rest of an upstream's body may take after its end marker, so that the connection can be used again. */
+const remainderMs = 1000
+
+export interface StreamEnd {
+  readonly ending: Ending
+  readonly error: ErrorCode | null
+}
+
+export interface DeliveryTerms {
+  readonly requestId: string
+  readonly dialect: ErrorDialect
+  readonly silenceMs: number
+  /** When the stream must be over, by `performance.now()`. */
+  readonly deadline: number
+  /** Counts tokens where the upstream gave no usage. */
+  count(): Promise<TokenUsage>
+  /** Called exactly once, when the last byte was handed over or the caller has left. */
+  onEnd(end: StreamEnd): Promise<void>
+  /** Hands out a function that ends this stream, for an instance that can wait no longer. */
+  onStart(cut: () => void): void
+}
+
+/** Passes a begun stream on to the caller at the caller's pace. */
+export function deliver(begun: BegunStream, terms: DeliveryTerms): Response {
+  const delivery = new Delivery(begun, terms)
+  terms.onStart(() => delivery.cut())
+  // No queue of our own: the upstream is read only when the caller wants more.
+  const body = new ReadableStream<Uint8Array>(delivery, { highWaterMark: 0 })
+  return new Response(body, { status: 200, headers: { ...begun.headers, ...streamHeaders } })
+}
+
+type Controller = ReadableStreamDefaultController<Uint8Array>
+
+/** The source behind the caller's response body: `pull` runs when the caller wants more, `cancel` when it has left. */
+class Delivery {
+  readonly #begun: BegunStream
+  readonly #terms: DeliveryTerms
+  readonly #watchdog: Watchdog
+  #controller: Controller | null = null
+  #held: Uint8Array | null
+  #cause: GatewayError | null = null
+  #pulling = false
+  /** The request was settled. */
+  #over = false
+  /** Nobody takes bytes any more. */
+  #left = false
+
+  constructor(begun: BegunStream, terms: DeliveryTerms) {
+    this.#begun = begun
+    this.#terms = terms
+    this.#held = begun.held
+    this.#watchdog = new Watchdog(terms.silenceMs, terms.deadline, (code) =>
+      this.#stop(new GatewayError(code, timeoutText[code])),
+    )
+  }
+
+  start(controller: Controller): void {
+    this.#controller = controller
+  }
+
+  async pull(controller: Controller): Promise<void> {
+    this.#pulling = true
+    try {
+      await this.#pull(controller)
+    } finally {
+      this.#pulling = false
+    }
+  }
+
+  /** The caller has left. */
+  async cancel(): Promise<void> {
+    this.#left = true
+    this.#begun.abort()
+    await this.#end({ ending: "client_gone", error: null })
+  }
+
+  cut(): void {
+    this.#stop(new GatewayError("backend_unavailable", "this instance is shutting down and can wait no longer"))
+  }
+
+  async #pull(controller: Controller): Promise<void> {
+    const { tap, reader } = this.#begun
+    if (this.#held !== null) {
+      controller.enqueue(this.#held)
+      this.#held = null
+      if (!tap.ended) return this.#watchdog.resting(true)
+    }
+    this.#watchdog.waiting()
+    try {
+      while (!tap.ended) {
+        const { done, value } = await reader.read()
+        const before = tap.progress
+        const passed = done ? tap.end() : tap.push(value as Uint8Array)
+        if (passed !== null) controller.enqueue(passed)
+        if (done) break
+        const progressed = tap.progress !== before
+        if (passed !== null && !tap.ended) return this.#watchdog.resting(progressed)
+        if (progressed) this.#watchdog.progressed()
+      }
+    } catch {
+      // The connection broke or was cut by us; what that means follows from how far the stream had come.
+    }
+    await this.#conclude(controller)
+  }
+
+  /** The end of the upstream's bytes. The request is settled before its last bytes are handed over. */
+  async #conclude(controller: Controller): Promise<void> {
+    if (this.#over) return
+    this.#watchdog.stop()
+    const { tap, abort } = this.#begun
+    if (tap.state === "complete") {
+      const counted = tap.wantsCount ? await this.#terms.count() : null
+      await this.#end({ ending: "completed", error: null })
+      this.#finish(controller, tap.closing(counted))
+      this.#readRemainder().catch(() => {})
+      return
+    }
+    const error = this.#cause ?? truncated()
+    const told = tap.state === "error_sent"
+    await this.#end({ ending: "failed", error: told ? "upstream_error" : error.code })
+    this.#finish(controller, told ? null : tap.errorFrame(error, this.#terms.requestId, this.#terms.dialect))
+    abort()
+  }
+
+  #finish(controller: Controller, last: Uint8Array | null): void {
+    if (this.#left) return
+    if (last !== null) controller.enqueue(last)
+    controller.close()
+  }
+
+  /** Ends the stream for a reason of ours: in band while the caller reads, by closing the connection if it does not. */
+  #stop(error: GatewayError): void {
+    if (this.#over) return
+    this.#cause = error
+    this.#begun.abort()
+    if (this.#pulling) return
+    this.#left = true
+    this.#controller?.error(error)
+    this.#end({ ending: "failed", error: error.code }).catch(() => {})
+  }
+
+  async #readRemainder(): Promise<void> {
+    const { reader, abort } = this.#begun
+    const timer = setTimeout(abort, remainderMs)
+    try {
+      while (!(await reader.read()).done);
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #end(end: StreamEnd): Promise<void> {
+    if (this.#over) return
+    this.#over = true
+    this.#watchdog.stop()
+    await this.#terms.onEnd(end)
+  }
+}
+
+const timeoutText = {
+  stream_silence_timeout: "the upstream fell silent in mid-stream",
+  stream_total_timeout: "the stream took longer than a stream may take in all",
+} as const
+
+function truncated(): GatewayError {
+  return new GatewayError("upstream_stream_truncated", "the upstream's stream ended before it was complete")
+}

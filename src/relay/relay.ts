@@ -1,0 +1,200 @@
+import type { TokenCounter } from "../billing/tokens.ts"
+import { concurrencyLimit, planAllows, planOf } from "../catalog/plans.ts"
+import type { Route, Snapshot } from "../core/catalog.ts"
+import type { ErrorDialect } from "../core/endpoints.ts"
+import { type ErrorCode, GatewayError } from "../core/errors.ts"
+import type { Principal } from "../core/principal.ts"
+import type { Ending, Story } from "../core/story.ts"
+import type { TokenUsage } from "../core/usage.ts"
+import type { Limiter } from "../limits/limiter.ts"
+import { readAsk } from "./ask.ts"
+import type { BegunStream, WholeAnswer } from "./attempt.ts"
+import { deliver } from "./delivery.ts"
+import { errorFor, type Failure } from "./failure.ts"
+import type { Protocol } from "./protocol.ts"
+import { type Answered, findAnswer, type Journey, type TravelParts } from "./travel.ts"
+
+/** Nobody is there to read it; the number is for logs, as nginx writes it. */
+const clientClosedRequest = 499
+
+/** One admitted call of the model API. */
+export interface Call {
+  readonly requestId: string
+  readonly request: Request
+  /** The query string with its question mark, or nothing. */
+  readonly query: string
+  readonly principal: Principal
+  readonly dialect: ErrorDialect
+  /** By `performance.now()`. */
+  readonly startedAt: number
+  /** To be called exactly once when the response is over, unless `relay` throws. */
+  ended(): void
+}
+
+export interface RelayParts extends TravelParts {
+  readonly limiter: Limiter
+  readonly counter: TokenCounter
+  /** Ends each running stream, for an instance that can wait no longer. */
+  readonly running: Set<() => void>
+  snapshot(): Snapshot
+}
+
+/** One request, told in order: read it, admit it, find a route that answers, pass the answer on. */
+export async function relay(call: Call, protocol: Protocol, house: RelayParts): Promise<Response> {
+  const ask = await readAsk(call.request, protocol)
+  const snapshot = house.snapshot()
+  const routes = routesFor(ask.model, snapshot, call.principal, protocol)
+  requireBalance(call.principal)
+  await takeSlot(call, snapshot, house.limiter)
+  const story = beginStory(call, protocol, ask.model, ask.stream)
+  const journey: Journey = {
+    ask,
+    protocol,
+    routes,
+    request: call.request,
+    query: call.query,
+    startedAt: call.startedAt,
+    story,
+  }
+  try {
+    const found = await findAnswer(journey, house)
+    if (found.kind === "failure") return await refuse(found, journey, call, house)
+    return found.answer.kind === "whole"
+      ? pass(found, found.answer, story, call, house)
+      : stream(found, found.answer, journey, call, house)
+  } catch (error) {
+    await endStory(story, "failed", error instanceof GatewayError ? error.code : "internal_error", call, house)
+    throw error
+  }
+}
+
+/** Unknown and not allowed are one answer, so that a plan does not reveal what others have. */
+function routesFor(name: string, snapshot: Snapshot, principal: Principal, protocol: Protocol): readonly Route[] {
+  const model = snapshot.models.get(name)
+  if (model === undefined || !planAllows(planOf(snapshot, principal), name)) {
+    throw new GatewayError(
+      "model_not_found",
+      `the model "${printable(name)}" does not exist or you do not have access to it`,
+    )
+  }
+  const routes = snapshot.routes(model, protocol.endpoint)
+  if (routes.length === 0) {
+    throw new GatewayError("model_not_found", `the model "${printable(name)}" is not available on this endpoint`)
+  }
+  return routes
+}
+
+function requireBalance(principal: Principal): void {
+  if (principal.balance > 0n) return
+  throw new GatewayError("insufficient_balance", "the account's balance is used up; top it up to go on", {
+    headers: { "x-should-retry": "false" },
+  })
+}
+
+async function takeSlot(call: Call, snapshot: Snapshot, limiter: Limiter): Promise<void> {
+  const { principal } = call
+  const limit = concurrencyLimit(planOf(snapshot, principal), principal)
+  if (!(await limiter.take(principal.accountId, limit, call.requestId))) {
+    throw new GatewayError("concurrency_limit", "concurrency limit reached")
+  }
+}
+
+async function pass(
+  found: Answered,
+  answer: WholeAnswer,
+  story: Story,
+  call: Call,
+  house: RelayParts,
+): Promise<Response> {
+  found.leave()
+  story.status = answer.status
+  story.usage = answer.usage
+  await endStory(story, "completed", null, call, house)
+  return new Response(answer.body, { status: answer.status, headers: answer.headers })
+}
+
+function stream(found: Answered, begun: BegunStream, journey: Journey, call: Call, house: RelayParts): Response {
+  const { story } = journey
+  const { upstream } = found.route
+  const count = async (): Promise<TokenUsage> => {
+    story.estimated = true
+    story.usage = await house.counter.count(journey.ask.bytes, begun.tap.produced)
+    return story.usage
+  }
+  story.firstTokenAt = performance.now() - call.startedAt
+  let cut: () => void = () => {}
+  return deliver(begun, {
+    requestId: call.requestId,
+    dialect: call.dialect,
+    silenceMs: upstream.timeouts.silence,
+    deadline: call.startedAt + upstream.timeouts.total,
+    count,
+    onStart(endNow) {
+      cut = endNow
+      house.running.add(cut)
+    },
+    async onEnd({ ending, error }) {
+      house.running.delete(cut)
+      found.leave()
+      house.limiter.give(call.principal.accountId, call.requestId)
+      if (error === "upstream_stream_truncated" || error === "stream_silence_timeout")
+        house.health.circuit(upstream.id).trouble()
+      story.usage = begun.tap.usage ?? story.usage
+      // What an unfinished stream has produced was still produced: it is counted where the upstream did not say.
+      if (story.usage === null) await count()
+      await endStory(story, ending, error, call, house)
+    },
+  })
+}
+
+/** The last upstream's 4xx is the caller's to read; anything else becomes an error of ours. */
+async function refuse(failure: Failure, journey: Journey, call: Call, house: RelayParts): Promise<Response> {
+  const { answer, cause } = failure
+  if (cause === "client_gone") {
+    await endStory(journey.story, "client_gone", null, call, house)
+    return new Response(null, { status: clientClosedRequest })
+  }
+  if (answer === undefined || answer.status >= 500) throw errorFor(failure, journey.ask.stream)
+  journey.story.status = answer.status
+  await endStory(journey.story, "refused", null, call, house)
+  return new Response(answer.body, { status: answer.status, headers: answer.headers })
+}
+
+function beginStory(call: Call, protocol: Protocol, model: string, asStream: boolean): Story {
+  return {
+    requestId: call.requestId,
+    endpoint: protocol.endpoint,
+    account: call.principal.accountName,
+    key: call.principal.keyName,
+    model,
+    stream: asStream,
+    attempts: [],
+    firstTokenAt: null,
+    endedAt: null,
+    status: 200,
+    error: null,
+    ending: null,
+    usage: null,
+    estimated: false,
+  }
+}
+
+/** The one end of every admitted request: its slot goes back and its story is complete. */
+async function endStory(
+  story: Story,
+  ending: Ending,
+  error: ErrorCode | null,
+  call: Call,
+  house: RelayParts,
+): Promise<void> {
+  house.limiter.give(call.principal.accountId, call.requestId)
+  story.ending = ending
+  story.error = error
+  story.endedAt = performance.now() - call.startedAt
+  house.events.requestEnded(story)
+  call.ended()
+}
+
+function printable(name: string): string {
+  return JSON.stringify(name.slice(0, 100)).slice(1, -1)
+}

@@ -1,0 +1,139 @@
+import type { Route, Upstream } from "../core/catalog.ts"
+import { GatewayError } from "../core/errors.ts"
+import type { Events } from "../core/events.ts"
+import type { AttemptRecord, Story } from "../core/story.ts"
+import type { Credential } from "../upstream/credentials.ts"
+import type { Health } from "../upstream/health.ts"
+import type { Ask } from "./ask.ts"
+import { attempt, type BegunStream, type WholeAnswer } from "./attempt.ts"
+import { countsAgainstHealth, type Failure, verdictOn } from "./failure.ts"
+import type { Protocol } from "./protocol.ts"
+import type { RepeatBudget } from "./repeat-budget.ts"
+import { Itinerary, type RoutingView, type Step } from "./routing.ts"
+import type { UpstreamLoad } from "./upstream-load.ts"
+
+/** What the search for an answer uses of the house. */
+export interface TravelParts {
+  readonly health: Health
+  readonly load: UpstreamLoad
+  readonly budget: RepeatBudget
+  readonly events: Events
+  credential(upstream: Upstream): Credential
+  /** Ids of upstreams that turned out to refuse `stream_options`. */
+  readonly withoutStreamOptions: Set<string>
+}
+
+/** One request on its way through the routes. */
+export interface Journey {
+  readonly ask: Ask
+  readonly protocol: Protocol
+  readonly routes: readonly Route[]
+  readonly request: Request
+  readonly query: string
+  /** By `performance.now()`. */
+  readonly startedAt: number
+  readonly story: Story
+}
+
+/** An answer and the route that gave it; `leave` frees the upstream's place when the answer is over. */
+export interface Answered {
+  readonly kind: "answered"
+  readonly route: Route
+  readonly answer: WholeAnswer | BegunStream
+  leave(): void
+}
+
+/** Asks routes in turn until one answers or none is left. Nothing has reached the caller while this runs. */
+export async function findAnswer(journey: Journey, parts: TravelParts): Promise<Answered | Failure> {
+  parts.budget.requestCame()
+  const itinerary = new Itinerary(journey.routes, routingView(parts))
+  let step = itinerary.first()
+  if (step === null)
+    throw new GatewayError(
+      "backend_unavailable",
+      "every upstream of this model is at its own limit of requests in flight",
+    )
+  for (;;) {
+    const result = await take(step, journey, parts)
+    if (result.kind === "answered") return result
+    const next = itinerary.after(verdictOn(result))
+    if (next === null) return result
+    step = next
+  }
+}
+
+function routingView(parts: TravelParts): RoutingView {
+  return {
+    admits: ({ upstream }) => parts.health.circuit(upstream.id).admits && parts.load.hasRoom(upstream),
+    openedAt: ({ upstream }) => parts.health.circuit(upstream.id).openedAt,
+    mayRepeat: () => parts.budget.mayRepeat(),
+    random: Math.random,
+  }
+}
+
+async function take(step: Step, journey: Journey, parts: TravelParts): Promise<Answered | Failure> {
+  const { route } = step
+  const { upstream } = route
+  const deadline = journey.startedAt + (journey.ask.stream ? upstream.timeouts.total : upstream.timeouts.nonStream)
+  if (step.pauseMs > 0) {
+    if (performance.now() + step.pauseMs >= deadline)
+      return { kind: "failure", cause: "deadline", detail: "no time left to ask again" }
+    await Bun.sleep(step.pauseMs)
+  }
+  if (journey.request.signal.aborted && step.why !== "first")
+    return { kind: "failure", cause: "client_gone", detail: "the caller left" }
+  if (step.repeat) parts.budget.repeated()
+  const permit = parts.health.circuit(upstream.id).enter()
+  const leave = parts.load.enter(upstream)
+  const record = openRecord(step, journey)
+  const result = await attempt(route, {
+    ask: journey.ask,
+    protocol: journey.protocol,
+    clientHeaders: journey.request.headers,
+    query: journey.query,
+    // A call that is not streamed is read to its end and charged, also when the caller has left.
+    clientSignal: journey.ask.stream ? journey.request.signal : null,
+    credential: parts.credential(upstream),
+    streamOptions: !upstream.vendor.quirks?.noStreamOptions && !parts.withoutStreamOptions.has(upstream.id),
+    deadline,
+  })
+  closeRecord(record, result, journey)
+  if (result.kind !== "failure") {
+    permit.succeed()
+    return { kind: "answered", route, answer: result, leave }
+  }
+  leave()
+  if (result.cause === "stream_options") parts.withoutStreamOptions.add(upstream.id)
+  if (countsAgainstHealth(result)) permit.fail()
+  else if (result.cause === "status") permit.succeed()
+  else permit.withdraw()
+  parts.events.attemptFailed(journey.story, record)
+  return result
+}
+
+function openRecord(step: Step, journey: Journey): AttemptRecord {
+  const record: AttemptRecord = {
+    upstream: step.route.upstream.name,
+    upstreamModel: step.route.upstreamModel,
+    why: step.why,
+    startedAt: performance.now() - journey.startedAt,
+    endedAt: null,
+    outcome: "asking",
+    status: null,
+    detail: null,
+  }
+  journey.story.attempts.push(record)
+  return record
+}
+
+function closeRecord(record: AttemptRecord, result: WholeAnswer | BegunStream | Failure, journey: Journey): void {
+  record.endedAt = performance.now() - journey.startedAt
+  if (result.kind === "failure") {
+    record.outcome = result.cause
+    record.status = result.answer?.status ?? null
+    record.detail = result.detail
+  } else {
+    record.outcome = "answered"
+    record.status = result.kind === "whole" ? result.status : 200
+  }
+}

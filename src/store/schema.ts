@@ -1,0 +1,121 @@
+import type { Generated, GeneratedAlways, Kysely, Transaction } from "kysely"
+
+export type Engine = "sqlite" | "postgres"
+
+/**
+ * The tables as both engines deliver them. Every integer is a `bigint` in SQLite and in Postgres alike, so that amounts
+ * stay exact; times are Unix milliseconds, flags are 0n or 1n, JSON is text. Store functions convert at their edge.
+ */
+export interface Tables {
+  plans: PlansTable
+  accounts: AccountsTable
+  keys: KeysTable
+  people: PeopleTable
+  upstreams: UpstreamsTable
+  upstream_credentials: UpstreamCredentialsTable
+  models: ModelsTable
+  routes: RoutesTable
+  settings: SettingsTable
+  versions: VersionsTable
+  ledger: LedgerTable
+}
+
+/** Reads go over either; what must happen in one piece asks for a transaction. */
+export type Reader = Kysely<Tables>
+export type Writer = Transaction<Tables>
+
+interface Dated {
+  created_at: bigint
+  updated_at: bigint
+}
+
+interface PlansTable extends Dated {
+  id: string
+  name: string
+  concurrency: bigint
+  models: string
+  price_multiplier: string
+}
+
+interface AccountsTable extends Dated {
+  id: string
+  name: string
+  plan_id: string
+  concurrency: bigint | null
+  suspended: Generated<bigint>
+}
+
+interface KeysTable extends Dated {
+  id: string
+  account_id: string
+  name: string
+  digest: string
+  prefix: string
+  last_four: string
+  revoked_at: bigint | null
+}
+
+interface PeopleTable extends Dated {
+  id: string
+  email: string
+  password_hash: string
+  role: "admin" | "member"
+  account_id: string
+}
+
+interface UpstreamsTable extends Dated {
+  id: string
+  name: string
+  vendor: string
+  base_url: string | null
+  headers: string
+  timeouts: string
+  concurrency: bigint
+  settings: string
+}
+
+interface UpstreamCredentialsTable extends Dated {
+  upstream_id: string
+  position: bigint
+  sealed: Uint8Array
+  digest: string
+}
+
+interface ModelsTable extends Dated {
+  id: string
+  name: string
+  price: string
+  endpoints: string | null
+}
+
+interface RoutesTable extends Dated {
+  model_id: string
+  position: bigint
+  upstream_id: string
+  upstream_model: string
+  priority: bigint
+  weight: bigint
+}
+
+interface SettingsTable extends Dated {
+  key: string
+  value: string
+}
+
+interface VersionsTable {
+  name: string
+  value: bigint
+}
+
+interface LedgerTable {
+  id: GeneratedAlways<bigint>
+  account_id: string
+  kind: "topup" | "charge" | "adjustment"
+  amount: bigint
+  balance_after: bigint
+  reference: string
+  note: string | null
+  measured: string | null
+  estimated: Generated<bigint>
+  created_at: bigint
+}

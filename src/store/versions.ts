@@ -1,0 +1,33 @@
+import { locksRows } from "./save.ts"
+import type { Reader, Writer } from "./schema.ts"
+
+/** Grows with every change of the catalog, so that instances notice the changes of others by one small query. */
+export async function catalogVersion(db: Reader): Promise<number> {
+  const row = await db.selectFrom("versions").select("value").where("name", "=", "catalog").executeTakeFirstOrThrow()
+  return Number(row.value)
+}
+
+/**
+ * The first step of every transaction that edits the catalog: it makes the editors wait for each other, so that each
+ * sees and checks what the one before committed.
+ */
+export async function lockCatalog(trx: Writer): Promise<number> {
+  const row = await trx
+    .selectFrom("versions")
+    .select("value")
+    .where("name", "=", "catalog")
+    .$if(locksRows(trx), (query) => query.forNoKeyUpdate())
+    .executeTakeFirstOrThrow()
+  return Number(row.value)
+}
+
+/** The last step of a transaction that changed something. */
+export async function bumpCatalogVersion(trx: Writer): Promise<number> {
+  const row = await trx
+    .updateTable("versions")
+    .set((column) => ({ value: column("value", "+", 1n) }))
+    .where("name", "=", "catalog")
+    .returning("value")
+    .executeTakeFirstOrThrow()
+  return Number(row.value)
+}

@@ -1,0 +1,71 @@
+import type { Upstream } from "../core/catalog.ts"
+import type { AuthScheme } from "../core/vendor.ts"
+import { version } from "../version.ts"
+
+/** Request headers that travel on to the upstream; every `anthropic-*` header does too. Nothing else of the caller's goes. */
+const forwarded = ["content-type", "accept", "user-agent", "idempotency-key", "traceparent", "openai-beta"] as const
+
+/** Response headers that travel back to the caller. */
+const returned = ["content-type", "content-disposition", "retry-after", "x-should-retry"] as const
+
+export function upstreamHeaders(client: Headers, upstream: Upstream, secret: string | null): Record<string, string> {
+  const named = namedByConnection(client)
+  const headers: Record<string, string> = {
+    "accept-encoding": "identity",
+    "user-agent": `tollgate/${version}`,
+    ...upstream.vendor.headers,
+  }
+  for (const name of forwarded) {
+    const value = client.get(name)
+    if (value !== null && !named?.has(name)) headers[name] = value
+  }
+  client.forEach((value, name) => {
+    if (name.startsWith("anthropic-") && !named?.has(name)) headers[name] = value
+  })
+  Object.assign(headers, upstream.headers)
+  if (secret !== null) credentialHeader(headers, upstream.vendor.auth, secret)
+  return headers
+}
+
+/** The headers that `Connection` declares to be for this hop only; null in the usual case that it declares none. */
+function namedByConnection(client: Headers): ReadonlySet<string> | null {
+  const connection = client.get("connection")
+  if (connection === null || connection === "keep-alive" || connection === "close") return null
+  return new Set(connection.split(",").map((name) => name.trim().toLowerCase()))
+}
+
+function credentialHeader(headers: Record<string, string>, scheme: AuthScheme, secret: string): void {
+  switch (scheme) {
+    case "bearer":
+      headers.authorization = `Bearer ${secret}`
+      return
+    case "authorization-key":
+      headers.authorization = `Key ${secret}`
+      return
+    case "authorization-token":
+      headers.authorization = `Token ${secret}`
+      return
+    case "none":
+      return
+    default:
+      headers[scheme] = secret
+  }
+}
+
+/** What of the upstream's answer the caller sees; its own request id under a name of ours. */
+export function clientHeaders(upstream: Headers): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const name of returned) {
+    const value = upstream.get(name)
+    if (value !== null) headers[name] = value
+  }
+  const upstreamId = upstream.get("x-request-id") ?? upstream.get("request-id")
+  if (upstreamId !== null) headers["x-upstream-request-id"] = upstreamId
+  return headers
+}
+
+/** Event streams must reach the caller as they come, also through proxies that would buffer or compress them. */
+export const streamHeaders = {
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+} as const
