@@ -17,11 +17,9 @@ import { saveSetting } from "../store/settings.ts"
 import { credentialContext, saveUpstream, type UpstreamFields } from "../store/upstreams.ts"
 import { bumpCatalogVersion, lockCatalog } from "../store/versions.ts"
 import { compile, missingUpstream } from "./compile.ts"
+import { defaultPlanName } from "./plans.ts"
 import { CatalogError, type CatalogProblem, type Section } from "./problem.ts"
 import { prune } from "./prune.ts"
-
-/** The plan of accounts that name none; made without limits where there is no such plan. */
-export const defaultPlanName = "default"
 
 export interface Applied {
   /** One line for each entry that changed, such as `created model gpt-5`. */

@@ -56,7 +56,8 @@ function compileUpstream(
   const baseUrl = row.baseUrl ?? vendor.baseUrl
   if (baseUrl === null)
     return refuse("base_url", `is required, because every customer of ${vendor.title} has an address of its own`)
-  if (row.credentials.length === 0 && vendor.auth !== "none") return refuse("api_key", `is required by ${vendor.title}`)
+  if (row.credentials.length === 0 && vendor.auth !== "none" && !vendor.keyOptional)
+    return refuse("api_key", `is required by ${vendor.title}`)
   let credentials: string[]
   try {
     credentials = row.credentials.map(({ sealed }, position) =>

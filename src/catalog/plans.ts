@@ -1,6 +1,9 @@
 import type { Plan, Snapshot } from "../core/catalog.ts"
 import type { Principal } from "../core/principal.ts"
 
+/** The plan of accounts that name none; made without limits where there is no such plan. */
+export const defaultPlanName = "default"
+
 /** What an account gets when its plan is gone from the snapshot it is served by: nothing. */
 const noPlan: Plan = { name: "", concurrency: 0, models: [], priceMultiplier: "1" }
 

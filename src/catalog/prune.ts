@@ -7,7 +7,7 @@ import { deletePerson, listPeople } from "../store/people.ts"
 import { deletePlan, listPlans } from "../store/plans.ts"
 import type { Writer } from "../store/schema.ts"
 import { deleteUpstream, listUpstreams } from "../store/upstreams.ts"
-import { defaultPlanName } from "./apply.ts"
+import { defaultPlanName } from "./plans.ts"
 
 /**
  * Deletes what the document no longer has, in the sections it has at all, users before what they use. An account that

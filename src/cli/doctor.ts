@@ -81,7 +81,7 @@ async function checkUpstream(upstream: Upstream, ward: Ward): Promise<void> {
   for (const [position, secret] of secrets.entries()) {
     const what = `upstream ${upstream.name}${secrets.length > 1 ? ` (key ${position + 1})` : ""}`
     try {
-      const headers = upstreamHeaders(new Headers(), upstream, secret)
+      const headers = upstreamHeaders(new Headers(), upstream, null, secret)
       const status = await probe(`${upstream.baseUrl}/models`, headers, AbortSignal.timeout(patienceMs))
       const refused = status === 401 || status === 403
       ward.note(

@@ -1,17 +1,7 @@
 import { GatewayError } from "../core/errors.ts"
 import { textOf } from "../lib/bytes.ts"
-import { type Field, JsonProblem, JsonScanner, type JsonShape } from "../lib/json-bytes.ts"
-import type { Protocol } from "./protocol.ts"
-
-/** A request as it was asked: the caller's bytes, and where in them the gateway's own interests stand. */
-export interface Ask {
-  readonly bytes: Uint8Array
-  readonly model: string
-  /** Where the model's name stands, quotes included. */
-  readonly modelField: Field
-  readonly stream: boolean
-  readonly shape: JsonShape
-}
+import { type Field, JsonProblem, JsonScanner } from "../lib/json-bytes.ts"
+import type { Ask, Protocol } from "./protocol.ts"
 
 /** A sender that gives no byte for this long is given up; a body read in one go must be whole by then. */
 const bodyPatienceMs = 60_000

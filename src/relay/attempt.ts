@@ -5,10 +5,9 @@ import { JsonProblem, type JsonShape, scanJson } from "../lib/json-bytes.ts"
 import { post, Unreachable } from "../upstream/client.ts"
 import type { Credential } from "../upstream/credentials.ts"
 import { clientHeaders, upstreamHeaders } from "../upstream/headers.ts"
-import type { Ask } from "./ask.ts"
 import { bodyFor } from "./body.ts"
 import type { Failure, FailureCause } from "./failure.ts"
-import type { Protocol } from "./protocol.ts"
+import type { Ask, Protocol } from "./protocol.ts"
 import type { StreamTap } from "./tap.ts"
 
 /** The largest whole answer, error answer and held-back preamble the gateway collects. */
@@ -114,7 +113,7 @@ async function ask(route: Route, terms: AttemptTerms, leash: Leash): Promise<Who
   const { protocol, credential } = terms
   const response = await post({
     url: upstream.baseUrl + upstream.vendor.paths[protocol.endpoint] + terms.query,
-    headers: upstreamHeaders(terms.clientHeaders, upstream, credential.secret),
+    headers: upstreamHeaders(terms.clientHeaders, upstream, protocol.endpoint, credential.secret),
     body: bodyFor(terms.ask, route, protocol, { streamOptions: terms.streamOptions }),
     signal: leash.signal,
   })

@@ -1,8 +1,7 @@
 import type { Route } from "../core/catalog.ts"
 import { utf8 } from "../lib/bytes.ts"
 import { spliceBytes } from "../lib/json-bytes.ts"
-import type { Ask } from "./ask.ts"
-import type { EditOptions, Protocol } from "./protocol.ts"
+import type { Ask, EditOptions, Protocol } from "./protocol.ts"
 
 /** The caller's bytes with the route's own model name and the protocol's few edits put in: nothing else changes. */
 export function bodyFor(ask: Ask, route: Route, protocol: Protocol, options: EditOptions): Uint8Array {

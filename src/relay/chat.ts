@@ -1,9 +1,8 @@
 import { readChatUsage } from "../core/usage.ts"
 import { textOf, utf8 } from "../lib/bytes.ts"
 import { type Field, scanJson } from "../lib/json-bytes.ts"
-import type { Ask } from "./ask.ts"
 import { ChatTap } from "./chat-tap.ts"
-import type { Edit, Protocol } from "./protocol.ts"
+import type { Ask, Edit, Protocol } from "./protocol.ts"
 
 const mebibyte = 1024 * 1024
 

@@ -1,9 +1,18 @@
 import type { Route } from "../core/catalog.ts"
 import type { Endpoint } from "../core/endpoints.ts"
 import type { TokenUsage } from "../core/usage.ts"
-import type { JsonShape, Span } from "../lib/json-bytes.ts"
-import type { Ask } from "./ask.ts"
+import type { Field, JsonShape, Span } from "../lib/json-bytes.ts"
 import type { StreamTap } from "./tap.ts"
+
+/** A request as it was asked: the caller's bytes, and where in them the gateway's own interests stand. */
+export interface Ask {
+  readonly bytes: Uint8Array
+  readonly model: string
+  /** Where the model's name stands, quotes included. */
+  readonly modelField: Field
+  readonly stream: boolean
+  readonly shape: JsonShape
+}
 
 /** A change to the caller's bytes: `put` in place of what stands at `at`. */
 export interface Edit {

@@ -4,10 +4,9 @@ import type { Events } from "../core/events.ts"
 import type { AttemptRecord, Story } from "../core/story.ts"
 import type { Credential } from "../upstream/credentials.ts"
 import type { Health } from "../upstream/health.ts"
-import type { Ask } from "./ask.ts"
 import { attempt, type BegunStream, type WholeAnswer } from "./attempt.ts"
 import { countsAgainstHealth, type Failure, verdictOn } from "./failure.ts"
-import type { Protocol } from "./protocol.ts"
+import type { Ask, Protocol } from "./protocol.ts"
 import type { RepeatBudget } from "./repeat-budget.ts"
 import { Itinerary, type RoutingView, type Step } from "./routing.ts"
 import type { UpstreamLoad } from "./upstream-load.ts"
@@ -94,7 +93,7 @@ async function take(step: Step, journey: Journey, parts: TravelParts): Promise<A
     // A call that is not streamed is read to its end and charged, also when the caller has left.
     clientSignal: journey.ask.stream ? journey.request.signal : null,
     credential: parts.credential(upstream),
-    streamOptions: !upstream.vendor.quirks?.noStreamOptions && !parts.withoutStreamOptions.has(upstream.id),
+    streamOptions: takesStreamOptions(upstream, parts),
     deadline,
   })
   closeRecord(record, result, journey)
@@ -109,6 +108,11 @@ async function take(step: Step, journey: Journey, parts: TravelParts): Promise<A
   else permit.withdraw()
   parts.events.attemptFailed(journey.story, record)
   return result
+}
+
+function takesStreamOptions(upstream: Upstream, parts: TravelParts): boolean {
+  if (upstream.vendor.quirks?.noStreamOptions || upstream.settings.no_stream_options === true) return false
+  return !parts.withoutStreamOptions.has(upstream.id)
 }
 
 function openRecord(step: Step, journey: Journey): AttemptRecord {

@@ -40,8 +40,8 @@ export interface KeyOwner {
 export async function findKey(db: Reader, digest: string): Promise<KeyOwner | null> {
   const query = compiledFor(db)
   const parameters = query.parameters.map((parameter) => (parameter === digestPlaceholder ? digest : parameter))
-  const { rows } = await db.executeQuery({ ...query, parameters })
-  const row = rows[0]
+  const asked: typeof query = { ...query, parameters }
+  const row = (await db.executeQuery(asked)).rows[0]
   if (row === undefined) return null
   return {
     ...row,

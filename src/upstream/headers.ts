@@ -1,4 +1,5 @@
 import type { Upstream } from "../core/catalog.ts"
+import type { Endpoint } from "../core/endpoints.ts"
 import type { AuthScheme } from "../core/vendor.ts"
 import { version } from "../version.ts"
 
@@ -8,7 +9,12 @@ const forwarded = ["content-type", "accept", "user-agent", "idempotency-key", "t
 /** Response headers that travel back to the caller. */
 const returned = ["content-type", "content-disposition", "retry-after", "x-should-retry"] as const
 
-export function upstreamHeaders(client: Headers, upstream: Upstream, secret: string | null): Record<string, string> {
+export function upstreamHeaders(
+  client: Headers,
+  upstream: Upstream,
+  endpoint: Endpoint | null,
+  secret: string | null,
+): Record<string, string> {
   const named = namedByConnection(client)
   const headers: Record<string, string> = {
     "accept-encoding": "identity",
@@ -23,7 +29,8 @@ export function upstreamHeaders(client: Headers, upstream: Upstream, secret: str
     if (name.startsWith("anthropic-") && !named?.has(name)) headers[name] = value
   })
   Object.assign(headers, upstream.headers)
-  if (secret !== null) credentialHeader(headers, upstream.vendor.auth, secret)
+  const { auth, authFor } = upstream.vendor
+  if (secret !== null) credentialHeader(headers, (endpoint === null ? undefined : authFor?.[endpoint]) ?? auth, secret)
   return headers
 }
 

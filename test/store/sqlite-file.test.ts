@@ -125,6 +125,19 @@ test("a write lock held by someone else counts as the database being away", asyn
   }
 })
 
+test("a transaction has the write lock from its beginning, so that it cannot fail for it half-way", async () => {
+  const store = await open()
+  const other = new Database(file)
+  try {
+    await inTransaction(store, async (trx) => {
+      expect(() => other.run("begin immediate")).toThrow(/locked/)
+      await saveSetting(trx, "a", 1)
+    })
+  } finally {
+    other.close()
+  }
+})
+
 test("more different statements than are kept prepared still all work", async () => {
   const { db } = await open()
   for (let round = 0; round < 2; round++) {

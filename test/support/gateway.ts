@@ -148,3 +148,11 @@ export async function eventually<T>(check: () => T | undefined | null | false, p
     await Bun.sleep(5)
   }
 }
+
+/** A header that an upstream received; names are compared without case. */
+export function headerOf(
+  call: { readonly headers: readonly (readonly [string, string])[] },
+  name: string,
+): string | undefined {
+  return call.headers.find(([given]) => given.toLowerCase() === name)?.[1]
+}

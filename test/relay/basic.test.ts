@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test"
 import { startSimulator } from "../../simulator/simulator.ts"
-import { model, startGateway, upstream } from "./gateway.ts"
+import { headerOf, model, startGateway, upstream } from "../support/gateway.ts"
 
 const simulator = await startSimulator()
 const vendor = simulator.vendor("a")
@@ -21,5 +21,5 @@ test("a chat completion is relayed with the upstream's model name and credential
     model: "m-upstream",
     messages: [{ role: "user", content: "hi" }],
   })
-  expect(call.headers).toContainEqual(["authorization", "Bearer credential-of-a"])
+  expect(headerOf(call, "authorization")).toBe("Bearer credential-of-a")
 })
