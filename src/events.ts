@@ -6,7 +6,7 @@ export function logEvents(log: Log): Events {
   return {
     attemptFailed: (story, attempt) =>
       log.warn({ request: story.requestId, model: story.model, ...attempt }, "attempt failed"),
-    requestEnded: (story) => log.debug({ ...story }, "request ended"),
+    requestEnded: (story) => log.debug(story, "request ended"),
     circuitChanged: (upstream, state) => log.warn({ upstream, state }, "circuit changed"),
     catalogLoaded: (version) => log.info({ version }, "catalog loaded"),
     catalogRejected: (version, problems) =>

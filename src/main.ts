@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util"
+import { CatalogError } from "./catalog/problem.ts"
 import { apply } from "./cli/apply.ts"
 import { demo } from "./cli/demo.ts"
 import { doctor } from "./cli/doctor.ts"
@@ -10,7 +11,7 @@ import { ConfigError } from "./config/problems.ts"
 import { configJsonSchema } from "./config/schema.ts"
 import { suggest } from "./lib/suggest.ts"
 import { readSettings, SettingsError } from "./settings.ts"
-import { StoreLockedError } from "./store/errors.ts"
+import { StoreConflict, StoreLockedError } from "./store/errors.ts"
 import { version } from "./version.ts"
 
 const help = `tollgate ${version}: a model gateway
@@ -91,7 +92,8 @@ function argumentsProblem(name: string, wanted: number): string {
 
 /** Exit code 2: the person asked for something that cannot be; the message says what. Anything else is exit code 1. */
 function isForThePerson(error: unknown): error is Error {
-  return [UsageError, SettingsError, ConfigError, StoreLockedError].some((kind) => error instanceof kind)
+  const kinds = [UsageError, SettingsError, ConfigError, CatalogError, StoreConflict, StoreLockedError]
+  return kinds.some((kind) => error instanceof kind)
 }
 
 main(Bun.argv.slice(2)).catch((error: unknown) => {

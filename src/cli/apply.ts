@@ -1,6 +1,6 @@
 import type { Applied } from "../catalog/apply.ts"
 import type { Environment, Settings } from "../settings.ts"
-import { StoreLockedError } from "../store/errors.ts"
+import { StoreConflict, StoreLockedError } from "../store/errors.ts"
 import { applyFile, readConfigFile, refusal } from "./config-file.ts"
 import { askToApply } from "./control.ts"
 import { openHouse } from "./house.ts"
@@ -20,6 +20,7 @@ export async function apply(file: string, prune: boolean, settings: Settings, en
     const reply = await askToApply(settings.dataDir, { document: source.document, prune })
     if (reply === null) throw error
     if ("problems" in reply) throw refusal(source, reply.problems)
+    if ("conflict" in reply) throw new StoreConflict(reply.conflict)
     if ("failed" in reply) throw new Error(reply.failed)
     report(reply.applied)
   }

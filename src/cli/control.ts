@@ -4,6 +4,7 @@ import { type Applied, applyConfig } from "../catalog/apply.ts"
 import { exportConfig } from "../catalog/export.ts"
 import { CatalogError, type CatalogProblem } from "../catalog/problem.ts"
 import type { ConfigDocument } from "../config/document.ts"
+import { StoreConflict } from "../store/errors.ts"
 import type { House } from "./house.ts"
 
 /**
@@ -46,6 +47,7 @@ export function serveControl(path: string, house: House, afterChange: () => Prom
       return { applied: { changes: result.changes, unchanged: result.unchanged } }
     } catch (error) {
       if (error instanceof CatalogError) return { problems: error.problems }
+      if (error instanceof StoreConflict) return { conflict: error.message }
       throw error
     }
   }
@@ -60,6 +62,7 @@ interface ApplyOrder {
 export type ApplyReply =
   | { readonly applied: Applied }
   | { readonly problems: readonly CatalogProblem[] }
+  | { readonly conflict: string }
   | { readonly failed: string }
 
 /** Asks the gateway that runs on a data folder; null where none answers. */

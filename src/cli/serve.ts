@@ -23,7 +23,11 @@ export async function serve(settings: Settings, env: Environment): Promise<void>
   const house = await openHouse(settings)
   let running: Running
   try {
-    if (source !== null) await applyFile(source, house, false)
+    if (source !== null) {
+      // A start that cannot succeed must not have changed anything.
+      await requireFreePort(settings)
+      await applyFile(source, house, false)
+    }
     running = await start(settings, house, logEvents(log))
   } catch (error) {
     await house.store.close()
@@ -74,6 +78,14 @@ export function endOnSignal(running: Running, log: Log, afterwards: () => Promis
   }
   process.on("SIGTERM", end)
   process.on("SIGINT", end)
+}
+
+async function requireFreePort(settings: Settings): Promise<void> {
+  try {
+    await listen(settings.host, settings.port, () => new Response(null, { status: 503 })).stop(true)
+  } catch (error) {
+    throw cannotListen(settings, error)
+  }
 }
 
 function cannotListen(settings: Settings, error: unknown): UsageError {

@@ -38,6 +38,7 @@ export function deliver(begun: BegunStream, terms: DeliveryTerms): Response {
 }
 
 type Controller = ReadableStreamDefaultController<Uint8Array>
+type ReadResult = { readonly done: boolean; readonly value?: Uint8Array | undefined }
 
 /** The source behind the caller's response body: `pull` runs when the caller wants more, `cancel` when it has left. */
 class Delivery {
@@ -66,13 +67,17 @@ class Delivery {
     this.#controller = controller
   }
 
-  async pull(controller: Controller): Promise<void> {
-    this.#pulling = true
-    try {
-      await this.#pull(controller)
-    } finally {
-      this.#pulling = false
+  /** Written with callbacks made once, not with `await`, because this runs for every chunk. */
+  pull(controller: Controller): Promise<void> | void {
+    const { tap } = this.#begun
+    if (this.#held !== null) {
+      controller.enqueue(this.#held)
+      this.#held = null
+      if (!tap.ended) return this.#watchdog.resting(true)
     }
+    this.#pulling = true
+    this.#watchdog.waiting()
+    return tap.ended ? this.#conclude() : this.#readOn()
   }
 
   /** The caller has left. */
@@ -86,54 +91,51 @@ class Delivery {
     this.#stop(new GatewayError("backend_unavailable", "this instance is shutting down and can wait no longer"))
   }
 
-  async #pull(controller: Controller): Promise<void> {
-    const { tap, reader } = this.#begun
-    if (this.#held !== null) {
-      controller.enqueue(this.#held)
-      this.#held = null
-      if (!tap.ended) return this.#watchdog.resting(true)
-    }
-    this.#watchdog.waiting()
-    try {
-      while (!tap.ended) {
-        const { done, value } = await reader.read()
-        const before = tap.progress
-        const passed = done ? tap.end() : tap.push(value as Uint8Array)
-        if (passed !== null) controller.enqueue(passed)
-        if (done) break
-        const progressed = tap.progress !== before
-        if (passed !== null && !tap.ended) return this.#watchdog.resting(progressed)
-        if (progressed) this.#watchdog.progressed()
-      }
-    } catch {
-      // The connection broke or was cut by us; what that means follows from how far the stream had come.
-    }
-    await this.#conclude(controller)
+  #readOn(): Promise<void> {
+    return this.#begun.reader.read().then(this.#take, this.#conclude)
   }
 
-  /** The end of the upstream's bytes. The request is settled before its last bytes are handed over. */
-  async #conclude(controller: Controller): Promise<void> {
+  readonly #take = ({ done, value }: ReadResult): Promise<void> | void => {
+    const { tap } = this.#begun
+    const before = tap.progress
+    const passed = done ? tap.end() : tap.push(value!)
+    if (passed !== null && !this.#left) this.#controller!.enqueue(passed)
+    if (done || tap.ended) return this.#conclude()
+    const progressed = tap.progress !== before
+    if (passed === null) {
+      if (progressed) this.#watchdog.progressed()
+      return this.#readOn()
+    }
+    this.#pulling = false
+    this.#watchdog.resting(progressed)
+  }
+
+  /**
+   * No more bytes come: the stream ended, or the connection broke or was cut by us; what that means follows from how far it
+   * had come. The request is settled before its last bytes are handed over.
+   */
+  readonly #conclude = async (): Promise<void> => {
     if (this.#over) return
     this.#watchdog.stop()
     const { tap, abort } = this.#begun
     if (tap.state === "complete") {
       const counted = tap.wantsCount ? await this.#terms.count() : null
       await this.#end({ ending: "completed", error: null })
-      this.#finish(controller, tap.closing(counted))
+      this.#finish(tap.closing(counted))
       this.#readRemainder().catch(() => {})
       return
     }
     const error = this.#cause ?? truncated()
     const told = tap.state === "error_sent"
     await this.#end({ ending: "failed", error: told ? "upstream_error" : error.code })
-    this.#finish(controller, told ? null : tap.errorFrame(error, this.#terms.requestId, this.#terms.dialect))
+    this.#finish(told ? null : tap.errorFrame(error, this.#terms.requestId, this.#terms.dialect))
     abort()
   }
 
-  #finish(controller: Controller, last: Uint8Array | null): void {
+  #finish(last: Uint8Array | null): void {
     if (this.#left) return
-    if (last !== null) controller.enqueue(last)
-    controller.close()
+    if (last !== null) this.#controller!.enqueue(last)
+    this.#controller!.close()
   }
 
   /** Ends the stream for a reason of ours: in band while the caller reads, by closing the connection if it does not. */

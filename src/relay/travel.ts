@@ -79,8 +79,10 @@ async function take(step: Step, journey: Journey, parts: TravelParts): Promise<A
       return { kind: "failure", cause: "deadline", detail: "no time left to ask again" }
     await Bun.sleep(step.pauseMs)
   }
-  if (journey.request.signal.aborted && step.why !== "first")
+  // Asking for the signal is not free, so the first attempt does not.
+  if (step.why !== "first" && journey.request.signal.aborted) {
     return { kind: "failure", cause: "client_gone", detail: "the caller left" }
+  }
   if (step.repeat) parts.budget.repeated()
   const permit = parts.health.circuit(upstream.id).enter()
   const leave = parts.load.enter(upstream)
