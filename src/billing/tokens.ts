@@ -1,4 +1,5 @@
 import type { TokenUsage } from "../core/usage.ts"
+import { isExecutable } from "../lib/executable.ts"
 
 /** Counts tokens where an upstream reports none; off the main thread, because a long text takes long. */
 export interface TokenCounter {
@@ -15,19 +16,29 @@ interface Reply {
   readonly output: number
 }
 
+interface Waiting {
+  settle(usage: TokenUsage): void
+  /** For when the worker does not answer. */
+  readonly rough: TokenUsage
+}
+
 /** A counter whose worker starts with the first text to count: the tokenizer's tables take 100 MB. */
 export function workerTokenCounter(): TokenCounter {
-  const waiting = new Map<number, (usage: TokenUsage) => void>()
+  const waiting = new Map<number, Waiting>()
   let worker: Worker | null = null
   let last = 0
   return {
     count(requestBody, produced) {
       const id = ++last
       return new Promise((resolve) => {
-        const timer = setTimeout(() => settle(id, roughUsage(requestBody, produced)), mostCountMs)
-        waiting.set(id, (usage) => {
-          clearTimeout(timer)
-          resolve(usage)
+        const rough = roughUsage(requestBody, produced)
+        const timer = setTimeout(() => answer(id, rough), mostCountMs)
+        waiting.set(id, {
+          rough,
+          settle(usage) {
+            clearTimeout(timer)
+            resolve(usage)
+          },
         })
         worker ??= startWorker()
         worker.postMessage({ id, requestBody, produced })
@@ -39,20 +50,28 @@ export function workerTokenCounter(): TokenCounter {
     },
   }
 
-  function settle(id: number, usage: TokenUsage): void {
-    const resolve = waiting.get(id)
+  function answer(id: number, usage: TokenUsage): void {
+    const asked = waiting.get(id)
     waiting.delete(id)
-    resolve?.(usage)
+    asked?.settle(usage)
   }
 
   function startWorker(): Worker {
-    const started = new Worker(new URL("./tokens-worker.ts", import.meta.url).href)
-    started.onmessage = (event: MessageEvent<Reply>) =>
-      settle(event.data.id, tokenUsage(event.data.input, event.data.output))
+    const started = new Worker(workerAddress)
+    started.onmessage = ({ data }: MessageEvent<Reply>) => answer(data.id, tokenUsage(data.input, data.output))
+    // A worker that fails takes every text it had with it; the next count starts a new one.
+    started.onerror = () => {
+      worker = null
+      for (const [id, { rough }] of waiting) answer(id, rough)
+    }
     started.unref()
     return started
   }
 }
+
+const workerAddress = isExecutable
+  ? "./src/billing/tokens-worker.ts"
+  : new URL("./tokens-worker.ts", import.meta.url).href
 
 function roughUsage(requestBody: Uint8Array, produced: string): TokenUsage {
   return tokenUsage(Math.ceil(requestBody.length / 4), Math.ceil(Buffer.byteLength(produced) / 4))
