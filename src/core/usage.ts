@@ -9,14 +9,18 @@ export interface TokenUsage {
   readonly reasoning: number
 }
 
-function count(value: unknown): number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0
 }
 
-/** Reads the `usage` object of chat completions; null when it is not one. */
+function count(value: unknown): number {
+  return isCount(value) ? value : 0
+}
+
+/** Reads the `usage` object of chat completions; null when it is not one, or holds no number to charge by. */
 export function readChatUsage(usage: unknown): TokenUsage | null {
   if (!isObject(usage)) return null
-  if (usage.prompt_tokens === undefined && usage.completion_tokens === undefined) return null
+  if (!isCount(usage.prompt_tokens) && !isCount(usage.completion_tokens)) return null
   const prompt = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
   const completion = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
   return {
