@@ -34,8 +34,8 @@ export interface GatewayParts {
   readonly events: Events
 }
 
-/** How long cut streams have to say so to their callers. */
-const farewellMs = 1000
+/** How long cut requests have to be counted, which may first have to wake the counter, and to tell their callers. */
+const farewellMs = 5000
 
 /** The composition root: every part of the gateway is made and joined here. */
 export async function openGateway({ store, vault, events }: GatewayParts): Promise<Gateway> {
@@ -69,7 +69,7 @@ export async function openGateway({ store, vault, events }: GatewayParts): Promi
       const drained = life.drain()
       const late = Bun.sleep(catalog.current().drainMs).then(() => "late" as const)
       if ((await Promise.race([drained, late])) !== "late") return
-      for (const cut of relay.running) cut()
+      for (const cut of [...relay.running]) cut()
       await Promise.race([drained, Bun.sleep(farewellMs)])
     },
     async close() {

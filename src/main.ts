@@ -1,7 +1,5 @@
 import { parseArgs } from "node:util"
-import { CatalogError } from "./catalog/problem.ts"
 import { apply } from "./cli/apply.ts"
-import { demo } from "./cli/demo.ts"
 import { doctor } from "./cli/doctor.ts"
 import { exportDatabase } from "./cli/export.ts"
 import { ensureFetchLimit } from "./cli/fetch-limit.ts"
@@ -10,7 +8,7 @@ import { UsageError } from "./cli/usage-error.ts"
 import { ConfigError } from "./config/problems.ts"
 import { configJsonSchema } from "./config/schema.ts"
 import { suggest } from "./lib/suggest.ts"
-import { readSettings, SettingsError } from "./settings.ts"
+import { readSettings, type Settings, SettingsError } from "./settings.ts"
 import { StoreConflict, StoreLockedError } from "./store/errors.ts"
 import { version } from "./version.ts"
 
@@ -55,10 +53,16 @@ async function main(argv: readonly string[]): Promise<void> {
   const settings = readSettings(values, process.env)
   if (name === "serve" || name === "demo") ensureFetchLimit(process.env)
   if (name === "serve") return serve(settings, process.env)
-  if (name === "demo") return demo(settings)
+  if (name === "demo") return runDemo(settings)
   if (name === "apply") return apply(positionals[0]!, values.prune ?? false, settings, process.env)
   if (name === "export") return exportDatabase(settings)
   return doctor(settings)
+}
+
+/** Loaded only here, because a gateway that serves has no use for the simulated vendors. */
+async function runDemo(settings: Settings): Promise<void> {
+  const { demo } = await import("./cli/demo.ts")
+  await demo(settings)
 }
 
 function readCommand(name: string, rest: readonly string[]) {
@@ -92,7 +96,7 @@ function argumentsProblem(name: string, wanted: number): string {
 
 /** Exit code 2: the person asked for something that cannot be; the message says what. Anything else is exit code 1. */
 function isForThePerson(error: unknown): error is Error {
-  const kinds = [UsageError, SettingsError, ConfigError, CatalogError, StoreConflict, StoreLockedError]
+  const kinds = [UsageError, SettingsError, ConfigError, StoreConflict, StoreLockedError]
   return kinds.some((kind) => error instanceof kind)
 }
 

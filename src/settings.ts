@@ -100,7 +100,8 @@ function readDatabase(url: string | null, dataDir: string, refuse: Refuse): Data
 /** An address of one of the given schemes; the value is never repeated, because it may hold a password. */
 function readUrl(name: string, value: string | null, schemes: readonly string[], refuse: Refuse): string | null {
   if (value === null) return null
-  if (URL.canParse(value) && schemes.includes(new URL(value).protocol)) return value.replace(/\/+$/, "")
+  const begins = schemes.some((scheme) => value.toLowerCase().startsWith(`${scheme}//`))
+  if (begins && URL.canParse(value)) return value.replace(/\/+$/, "")
   refuse(`${name}: must be an address that begins with ${schemes.map((scheme) => `${scheme}//`).join(" or ")}`)
   return null
 }

@@ -8,6 +8,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   core: ["lib"],
   vendors: ["lib", "core"],
+  bridge: ["lib", "core"],
   config: ["lib", "core", "vendors"],
   store: ["lib", "core"],
   limits: ["lib", "core"],

@@ -44,10 +44,14 @@ export function workerTokenCounter(): TokenCounter {
         worker.postMessage({ id, requestBody, produced })
       })
     },
-    close() {
-      worker?.terminate()
-      worker = null
-    },
+    close: giveUp,
+  }
+
+  /** Ends the worker; whoever waits for it gets the rough count, and the next text a new worker. */
+  function giveUp(): void {
+    worker?.terminate()
+    worker = null
+    for (const [id, { rough }] of waiting) answer(id, rough)
   }
 
   function answer(id: number, usage: TokenUsage): void {
@@ -59,10 +63,9 @@ export function workerTokenCounter(): TokenCounter {
   function startWorker(): Worker {
     const started = new Worker(workerAddress)
     started.onmessage = ({ data }: MessageEvent<Reply>) => answer(data.id, tokenUsage(data.input, data.output))
-    // A worker that fails takes every text it had with it; the next count starts a new one.
+    // A worker that fails takes every text it had with it.
     started.onerror = () => {
-      worker = null
-      for (const [id, { rough }] of waiting) answer(id, rough)
+      if (worker === started) giveUp()
     }
     started.unref()
     return started

@@ -33,9 +33,10 @@ export async function prune(trx: Writer, document: ConfigDocument): Promise<read
     }
   }
   if (plans !== undefined) {
-    const needed = (accounts ?? []).some((account) => account.plan === null)
-      ? [...plans, { name: defaultPlanName }]
-      : plans
+    const implied = (accounts ?? []).some((account) => account.plan === null) ? [{ name: defaultPlanName }] : []
+    // The plan of a suspended account is part of the history that the account is kept for.
+    const historic = (await listAccounts(trx)).filter(({ suspended }) => suspended).map(({ plan }) => ({ name: plan }))
+    const needed = [...plans, ...implied, ...historic]
     for (const name of left(await listPlans(trx), needed))
       if (await deletePlan(trx, name)) changes.push(`deleted plan ${name}`)
   }

@@ -34,8 +34,8 @@ export async function demo(given: Settings): Promise<void> {
     const [openai, deepseek] = vendors.map((vendor) => vendor.baseUrl)
     await applyConfig(house.store, house.vault, demoConfig(openai!, deepseek!, demo), { prune: false })
     const running = await start(settings, house, logEvents(log))
-    console.log(introduction(running.url, simulator.url, demo))
     endOnSignal(running, log, cleanUp)
+    console.log(introduction(running.url, simulator.url, demo))
   } catch (error) {
     await cleanUp()
     throw error

@@ -1,4 +1,5 @@
 import { openGateway } from "../app.ts"
+import { CatalogError } from "../catalog/problem.ts"
 import type { Events } from "../core/events.ts"
 import { logEvents } from "../events.ts"
 import { type Listening, listen } from "../http/server.ts"
@@ -31,10 +32,12 @@ export async function serve(settings: Settings, env: Environment): Promise<void>
     running = await start(settings, house, logEvents(log))
   } catch (error) {
     await house.store.close()
-    throw error
+    // A database that this instance cannot serve, for want of the right master key for instance.
+    throw error instanceof CatalogError ? new UsageError(error.message) : error
   }
-  console.log(`tollgate is listening on ${running.url}`)
+  // First, because whoever reads the line may send a signal at once.
   endOnSignal(running, log)
+  console.log(`tollgate is listening on ${running.url}`)
 }
 
 export async function start(settings: Settings, house: House, events: Events): Promise<Running> {
@@ -52,7 +55,8 @@ export async function start(settings: Settings, house: House, events: Events): P
     url: listening.url,
     async stop() {
       await gateway.drain()
-      await listening.stop()
+      // What the drain time-out could not end, such as a body that never arrives, must not hold the process.
+      await listening.stop(gateway.inFlight > 0)
       await control?.stop()
       await gateway.close()
       await house.store.close()

@@ -115,9 +115,9 @@ async function health(path: string, requestId: string, parts: EdgeParts): Promis
   }
 }
 
-/** Splits `http://host/path?query` without building a URL object. */
+/** Splits `http://host/path?query` without building a URL object; it is the path alone where no usable host was sent. */
 function split(url: string): { path: string; query: string } {
-  const start = url.indexOf("/", 8)
+  const start = url.startsWith("/") ? 0 : Math.max(0, url.indexOf("/", 8))
   const mark = url.indexOf("?", start)
   return mark < 0 ? { path: url.slice(start), query: "" } : { path: url.slice(start, mark), query: url.slice(mark) }
 }

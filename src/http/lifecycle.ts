@@ -19,7 +19,7 @@ export function lifecycle(): Lifecycle {
   let draining = false
   let inFlight = 0
   let lastAsked = 0
-  let whenEmpty: (() => void) | null = null
+  const whenEmpty: (() => void)[] = []
   return {
     get draining() {
       return draining
@@ -34,7 +34,7 @@ export function lifecycle(): Lifecycle {
         if (left) return
         left = true
         inFlight -= 1
-        if (inFlight === 0) whenEmpty?.()
+        if (inFlight === 0) for (const tell of whenEmpty.splice(0)) tell()
       }
     },
     turnedAway() {
@@ -43,7 +43,7 @@ export function lifecycle(): Lifecycle {
     async drain() {
       draining = true
       lastAsked = performance.now()
-      if (inFlight > 0) await new Promise<void>((resolve) => (whenEmpty = resolve))
+      if (inFlight > 0) await new Promise<void>((resolve) => whenEmpty.push(resolve))
       const emptyAt = performance.now()
       while (performance.now() - lastAsked < quietMs && performance.now() - emptyAt < mostLingerMs) await Bun.sleep(20)
     },

@@ -15,6 +15,9 @@ const mostAnswerBytes = 100 * 1024 * 1024
 const mostErrorBytes = 1024 * 1024
 const mostHeldBytes = 1024 * 1024
 
+/** What the runtime decodes by itself; a chain of encodings it would hand on as it came. */
+const readableEncodings: ReadonlySet<string> = new Set(["identity", "gzip", "x-gzip", "deflate", "br", "zstd"])
+
 /** A whole answer, read to its end. */
 export interface WholeAnswer {
   readonly kind: "whole"
@@ -49,6 +52,8 @@ export interface AttemptTerms {
   readonly streamOptions: boolean
   /** When the request as a whole must be over, by `performance.now()`. */
   readonly deadline: number
+  /** Holds what ends this attempt, while it runs, for an instance that can wait no longer. */
+  readonly running: Set<() => void>
 }
 
 /** Asks one upstream once. Resolves at the first token, at the whole answer, or at the failure; it never throws. */
@@ -65,11 +70,13 @@ export async function attempt(route: Route, terms: AttemptTerms): Promise<WholeA
   return answer
 }
 
-/** What can end an attempt from outside: the first-token limit, the request's deadline, the caller leaving. */
+/** What can end an attempt from outside: the first-token limit, the request's deadline, the caller or the instance leaving. */
 class Leash {
   readonly #controller = new AbortController()
   readonly #timer: Timer
   readonly #clientSignal: AbortSignal | null
+  readonly #stream: boolean
+  readonly #running: Set<() => void>
   #cut: FailureCause | null = null
 
   constructor(route: Route, terms: AttemptTerms) {
@@ -77,6 +84,9 @@ class Leash {
     const firstToken = terms.ask.stream ? route.upstream.timeouts.firstToken : Number.POSITIVE_INFINITY
     const cause = firstToken < left ? "timeout" : "deadline"
     this.#timer = setTimeout(() => this.#end(cause), Math.max(0, Math.min(left, firstToken)))
+    this.#stream = terms.ask.stream
+    this.#running = terms.running
+    this.#running.add(this.#shutDown)
     this.#clientSignal = terms.clientSignal
     this.#clientSignal?.addEventListener("abort", this.#clientLeft)
     if (this.#clientSignal?.aborted) this.#clientLeft()
@@ -91,16 +101,19 @@ class Leash {
   /** From here on the attempt's own limits no longer apply. */
   release(): void {
     clearTimeout(this.#timer)
+    this.#running.delete(this.#shutDown)
     this.#clientSignal?.removeEventListener("abort", this.#clientLeft)
   }
 
   explain(error: unknown): Failure {
     if (this.#cut !== null) return failure(this.#cut, `cut off: ${this.#cut}`)
     if (error instanceof Unreachable) return failure("unreachable", error.reason)
-    return failure("unreachable", `the connection broke: ${error instanceof Error ? error.message : String(error)}`)
+    const why = error instanceof Error ? error.message : String(error)
+    return failure(this.#stream ? "bad_stream" : "bad_answer", `the answer broke off: ${why}`)
   }
 
   readonly #clientLeft = (): void => this.#end("client_gone")
+  readonly #shutDown = (): void => this.#end("shutdown")
 
   #end(cause: FailureCause): void {
     this.#cut ??= cause
@@ -121,6 +134,9 @@ async function ask(route: Route, terms: AttemptTerms, leash: Leash): Promise<Who
   const headers = blankHeaders(clientHeaders(response.headers), credential.secret)
   if (response.status >= 400) return errorAnswer(response, headers, terms)
   if (response.status >= 300) return failure("redirect", `the upstream redirects (${response.status})`)
+  const encoding = response.headers.get("content-encoding") ?? "identity"
+  if (!readableEncodings.has(encoding.toLowerCase()))
+    return failure("bad_answer", `the answer's content-encoding is ${encoding.slice(0, 40)}`)
   const type = response.headers.get("content-type") ?? ""
   if (type.startsWith("text/event-stream")) return beginStream(response, headers, protocol, leash)
   if (type.startsWith("text/html")) return failure("bad_answer", "the upstream answered with a web page")
@@ -187,8 +203,9 @@ async function beginStream(
 }
 
 async function readUpTo(response: Response, limit: number): Promise<{ bytes: Uint8Array; whole: boolean }> {
-  const declared = Number(response.headers.get("content-length") ?? Number.NaN)
-  if (declared <= limit) return { bytes: await response.bytes(), whole: true }
+  // The length of a compressed answer says nothing about how large it will be.
+  const declared = response.headers.has("content-encoding") ? null : response.headers.get("content-length")
+  if (declared !== null && Number(declared) <= limit) return { bytes: await response.bytes(), whole: true }
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {

@@ -8,6 +8,8 @@ import { type SseEvent, SseSplitter } from "../lib/sse.ts"
 import type { StreamState, StreamTap } from "./tap.ts"
 
 const doneFrame = utf8("data: [DONE]\n\n")
+const LF = 0x0a
+const CR = 0x0d
 
 /** What is to become of an event's bytes. */
 type Fate = "forward" | "hold" | "drop" | "done"
@@ -91,14 +93,19 @@ export class ChatTap implements StreamTap {
       const own = bytes.slice(event.start, event.end)
       if (fate === "done") {
         this.ended = true
-        this.#doneBytes = own
+        this.#doneBytes = withLineFeed(own)
         return parts.length === 0 ? null : joinBytes(parts)
       }
       if (fate === "drop") continue
       if (event.data !== null) this.#heldUsage = [own]
       else this.#heldUsage?.push(own)
     }
-    if (from < consumed) parts.push(from === 0 && consumed === bytes.length ? bytes : bytes.subarray(from, consumed))
+    if (from < consumed) {
+      const rest = from === 0 && consumed === bytes.length ? bytes : bytes.subarray(from, consumed)
+      // Line ends behind a held chunk, such as the second half of its last CRLF, must not overtake it.
+      if (this.#heldUsage !== null && rest.every(isLineEnd)) this.#heldUsage.push(rest.slice())
+      else parts.push(rest)
+    }
     return parts.length === 0 ? null : joinBytes(parts)
   }
 
@@ -106,12 +113,12 @@ export class ChatTap implements StreamTap {
     if (event.data === null) return this.#heldUsage === null ? "forward" : "hold"
     if (event.data === "[DONE]") return "done"
     const chunk = parse(event.data)
-    if (chunk === null) return "forward"
-    if (event.event === "error" || (chunk.error !== undefined && chunk.error !== null)) {
+    if (event.event === "error" || (chunk?.error !== undefined && chunk.error !== null)) {
       this.error = event.data
       this.progress += 1
       return "forward"
     }
+    if (chunk === null) return "forward"
     this.#identify(chunk)
     const usage = readChatUsage(chunk.usage)
     if (usage !== null) {
@@ -121,13 +128,16 @@ export class ChatTap implements StreamTap {
     const choices = Array.isArray(chunk.choices) ? chunk.choices : []
     if (choices.length === 0) return this.#readWithoutChoices(chunk, usage)
     this.progress += 1
+    // A later usage is the one that counts, so the chunk held for the end no longer tells the truth.
+    if (usage !== null) this.#heldUsage = null
     for (const choice of choices) this.#readChoice(choice)
     return "forward"
   }
 
   /** A chunk with no choices is the usage chunk, or preamble such as a vendor's filter results. */
   #readWithoutChoices(chunk: Record<string, unknown>, usage: TokenUsage | null): Fate {
-    if (usage === null) return "forward"
+    // A usage that cannot be read gives way to the counted one, or the caller would get two.
+    if (usage === null) return isObject(chunk.usage) ? "drop" : "forward"
     this.progress += 1
     if (Array.isArray(chunk.choices) && chunk.id === this.#identity?.id) return "hold"
     // Clients stumble over a usage chunk without choices or with a foreign id: ours takes its place at the end.
@@ -160,6 +170,15 @@ export class ChatTap implements StreamTap {
     this.begun = true
     this.produced += text
   }
+}
+
+function isLineEnd(byte: number): boolean {
+  return byte === LF || byte === CR
+}
+
+/** The end marker with its last CRLF whole: nothing behind the marker is read, so a LF still on its way is put here. */
+function withLineFeed(marker: Uint8Array): Uint8Array {
+  return marker.at(-1) === CR && marker.at(-2) === LF ? joinBytes([marker, Uint8Array.of(LF)]) : marker
 }
 
 function parse(data: string): Record<string, unknown> | null {

@@ -11,6 +11,7 @@ export type FailureCause =
   | "redirect"
   | "stream_options" // a 400 because the vendor does not know the usage option we added
   | "client_gone"
+  | "shutdown" // this instance can wait no longer
 
 export interface Failure {
   readonly kind: "failure"
@@ -47,6 +48,7 @@ export function verdictOn(failure: Failure): Verdict {
       return verdictOnStatus(failure)
     case "deadline":
     case "client_gone":
+    case "shutdown":
       return { go: "stop" }
   }
 }
@@ -85,7 +87,8 @@ export function countsAgainstHealth(failure: Failure): boolean {
 export function retryAfterMs(value: string | undefined, now = Date.now()): number | null {
   if (value === undefined) return null
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000
-  const date = Date.parse(value)
+  // Read as a date only where a weekday begins one: the parser takes "-5" for a day of 2001.
+  const date = /^[A-Z][a-z]{2,8},? /.test(value) ? Date.parse(value) : Number.NaN
   return Number.isNaN(date) ? null : Math.max(0, date - now)
 }
 
@@ -111,6 +114,8 @@ export function errorFor(failure: Failure, stream: boolean): GatewayError {
             internal,
           })
         : new GatewayError("request_timeout", "the upstream did not answer within the time limit", { internal })
+    case "shutdown":
+      return new GatewayError("backend_unavailable", "this instance is shutting down and can wait no longer")
     case "bad_answer":
     case "redirect":
       return new GatewayError("upstream_invalid_response", "the upstream's answer could not be understood", {

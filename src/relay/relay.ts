@@ -34,8 +34,6 @@ export interface Call {
 export interface RelayParts extends TravelParts {
   readonly limiter: Limiter
   readonly counter: TokenCounter
-  /** Ends each running stream, for an instance that can wait no longer. */
-  readonly running: Set<() => void>
   snapshot(): Snapshot
 }
 

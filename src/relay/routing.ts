@@ -11,10 +11,10 @@ export const repeatPauseMs = { least: 250, most: 500 } as const
 export interface RoutingView {
   /** The circuit lets a call through and the upstream has room. */
   admits(route: Route): boolean
-  /** When the route's circuit opened; null while closed. */
+  /** When the route's circuit opened; null while closed, and for an upstream without room. */
   openedAt(route: Route): number | null
-  /** Whether the instance may still ask a route again. */
-  mayRepeat(): boolean
+  /** Whether the instance may still ask a route again, and the request has time for the pause before it. */
+  mayRepeat(route: Route, pauseMs: number): boolean
   random(): number
 }
 
@@ -82,7 +82,7 @@ export class Itinerary {
 
   #again(pauseMs: number, why: Step["why"]): Step | null {
     const route = this.#current!
-    if (this.#repeated.has(route) || !this.#view.admits(route) || !this.#view.mayRepeat()) return null
+    if (this.#repeated.has(route) || !this.#view.admits(route) || !this.#view.mayRepeat(route, pauseMs)) return null
     this.#repeated.add(route)
     return this.#go(route, pauseMs, why)
   }

@@ -20,6 +20,8 @@ export interface TravelParts {
   credential(upstream: Upstream): Credential
   /** Ids of upstreams that turned out to refuse `stream_options`. */
   readonly withoutStreamOptions: Set<string>
+  /** Ends each running attempt or stream, for an instance that can wait no longer. */
+  readonly running: Set<() => void>
 }
 
 /** One request on its way through the routes. */
@@ -45,7 +47,7 @@ export interface Answered {
 /** Asks routes in turn until one answers or none is left. Nothing has reached the caller while this runs. */
 export async function findAnswer(journey: Journey, parts: TravelParts): Promise<Answered | Failure> {
   parts.budget.requestCame()
-  const itinerary = new Itinerary(journey.routes, routingView(parts))
+  const itinerary = new Itinerary(journey.routes, routingView(journey, parts))
   let step = itinerary.first()
   if (step === null)
     throw new GatewayError(
@@ -61,29 +63,31 @@ export async function findAnswer(journey: Journey, parts: TravelParts): Promise<
   }
 }
 
-function routingView(parts: TravelParts): RoutingView {
+function routingView(journey: Journey, parts: TravelParts): RoutingView {
   return {
     admits: ({ upstream }) => parts.health.circuit(upstream.id).admits && parts.load.hasRoom(upstream),
-    openedAt: ({ upstream }) => parts.health.circuit(upstream.id).openedAt,
-    mayRepeat: () => parts.budget.mayRepeat(),
+    // Without room it is no last resort: only the breaker is overruled, never the upstream's own limit.
+    openedAt: ({ upstream }) => (parts.load.hasRoom(upstream) ? parts.health.circuit(upstream.id).openedAt : null),
+    mayRepeat: ({ upstream }, pauseMs) =>
+      performance.now() + pauseMs < deadlineOf(journey, upstream) && parts.budget.mayRepeat(),
     random: Math.random,
   }
+}
+
+function deadlineOf({ ask, startedAt }: Journey, { timeouts }: Upstream): number {
+  return startedAt + (ask.stream ? timeouts.total : timeouts.nonStream)
 }
 
 async function take(step: Step, journey: Journey, parts: TravelParts): Promise<Answered | Failure> {
   const { route } = step
   const { upstream } = route
-  const deadline = journey.startedAt + (journey.ask.stream ? upstream.timeouts.total : upstream.timeouts.nonStream)
-  if (step.pauseMs > 0) {
-    if (performance.now() + step.pauseMs >= deadline)
-      return { kind: "failure", cause: "deadline", detail: "no time left to ask again" }
-    await Bun.sleep(step.pauseMs)
-  }
+  // Counted before the pause, or all who pause at the same time would share one permission.
+  if (step.repeat) parts.budget.repeated()
+  if (step.pauseMs > 0) await Bun.sleep(step.pauseMs)
   // Asking for the signal is not free, so the first attempt does not.
   if (step.why !== "first" && journey.request.signal.aborted) {
     return { kind: "failure", cause: "client_gone", detail: "the caller left" }
   }
-  if (step.repeat) parts.budget.repeated()
   const permit = parts.health.circuit(upstream.id).enter()
   const leave = parts.load.enter(upstream)
   const record = openRecord(step, journey)
@@ -95,16 +99,18 @@ async function take(step: Step, journey: Journey, parts: TravelParts): Promise<A
     // A call that is not streamed is read to its end and charged, also when the caller has left.
     clientSignal: journey.ask.stream ? journey.request.signal : null,
     credential: parts.credential(upstream),
-    streamOptions: takesStreamOptions(upstream, parts),
-    deadline,
+    streamOptions: step.why !== "without_stream_options" && takesStreamOptions(upstream, parts),
+    deadline: deadlineOf(journey, upstream),
+    running: parts.running,
   })
   closeRecord(record, result, journey)
   if (result.kind !== "failure") {
     permit.succeed()
+    // Only an answer without the option proves that the option was the trouble, and not a field of the caller's.
+    if (step.why === "without_stream_options") parts.withoutStreamOptions.add(upstream.id)
     return { kind: "answered", route, answer: result, leave }
   }
   leave()
-  if (result.cause === "stream_options") parts.withoutStreamOptions.add(upstream.id)
   if (countsAgainstHealth(result)) permit.fail()
   else if (result.cause === "status") permit.succeed()
   else permit.withdraw()

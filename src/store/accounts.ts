@@ -22,22 +22,82 @@ export interface Account {
   readonly createdAt: number
 }
 
+export interface AccountWithBalance extends Account {
+  /** In 1e-9 dollar. */
+  readonly balance: bigint
+}
+
+/** What accounts must have to be in a list; a field not given takes all. */
+export interface AccountFilter {
+  readonly name?: string | undefined
+  readonly plan?: string | undefined
+  readonly suspended?: boolean | undefined
+}
+
 export async function listAccounts(db: Reader): Promise<readonly Account[]> {
-  const rows = await db
+  const rows = await accountsQuery(db).orderBy("accounts.name").execute()
+  return rows.map(accountOf)
+}
+
+/** Up to `limit` accounts in the order of their names, from the first one after the name `after`, in one query. */
+export async function listAccountsAfter(
+  db: Reader,
+  after: string | null,
+  limit: number,
+  { name, plan, suspended }: AccountFilter = {},
+): Promise<readonly AccountWithBalance[]> {
+  let query = balancesQuery(db).orderBy("accounts.name").limit(limit)
+  if (after !== null) query = query.where("accounts.name", ">", after)
+  if (name !== undefined) query = query.where("accounts.name", "=", name)
+  if (plan !== undefined) query = query.where("plans.name", "=", plan)
+  if (suspended !== undefined) query = query.where("accounts.suspended", "=", suspended ? 1n : 0n)
+  return (await query.execute()).map(withBalance)
+}
+
+/** The account of this id or else of this name. */
+export async function findAccount(db: Reader, idOrName: string): Promise<AccountWithBalance | null> {
+  const rows = await balancesQuery(db)
+    .where((where) => where.or([where("accounts.id", "=", idOrName), where("accounts.name", "=", idOrName)]))
+    .execute()
+  const row = rows.find(({ id }) => id === idOrName) ?? rows[0]
+  return row === undefined ? null : withBalance(row)
+}
+
+function accountsQuery(db: Reader) {
+  return db
     .selectFrom("accounts")
     .innerJoin("plans", "plans.id", "accounts.plan_id")
     .select(["accounts.id", "accounts.name", "plans.name as plan", "accounts.concurrency", "accounts.suspended"])
     .select("accounts.created_at")
-    .orderBy("accounts.name")
-    .execute()
-  return rows.map((row) => ({
+}
+
+function balancesQuery(db: Reader) {
+  return accountsQuery(db).select((select) =>
+    select
+      .selectFrom("ledger")
+      .select("ledger.balance_after")
+      .whereRef("ledger.account_id", "=", "accounts.id")
+      .orderBy("ledger.id", "desc")
+      .limit(1)
+      .as("balance"),
+  )
+}
+
+type AccountRow = Awaited<ReturnType<ReturnType<typeof accountsQuery>["executeTakeFirstOrThrow"]>>
+
+function accountOf(row: AccountRow): Account {
+  return {
     id: row.id,
     name: row.name,
     plan: row.plan,
     concurrency: row.concurrency === null ? null : Number(row.concurrency),
     suspended: row.suspended === 1n,
     createdAt: Number(row.created_at),
-  }))
+  }
+}
+
+function withBalance(row: AccountRow & { readonly balance: bigint | null }): AccountWithBalance {
+  return { ...accountOf(row), balance: row.balance ?? 0n }
 }
 
 export async function saveAccount(trx: Writer, account: AccountFields): Promise<Saved> {

@@ -67,7 +67,7 @@ export class Circuit {
     }
     return {
       probe,
-      succeed: () => end(() => this.#succeeded()),
+      succeed: () => end(() => this.#succeeded(probe)),
       fail: () => end(() => this.#failed(probe)),
       withdraw: () => end(() => {}),
     }
@@ -78,10 +78,11 @@ export class Circuit {
     this.#failed(false)
   }
 
-  #succeeded(): void {
+  #succeeded(probe: boolean): void {
     this.#row = 0
     this.#count(false)
-    if (this.#openedAt === null) return
+    // A straggler from before the opening proves nothing about now.
+    if (this.#openedAt === null || !probe) return
     this.#openedAt = null
     this.#calls.fill(0)
     this.#failures.fill(0)

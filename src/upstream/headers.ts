@@ -28,7 +28,8 @@ export function upstreamHeaders(
   client.forEach((value, name) => {
     if (name.startsWith("anthropic-") && !named?.has(name)) headers[name] = value
   })
-  Object.assign(headers, upstream.headers)
+  // In lower case, or a name that is spelled differently would be sent beside ours and both be joined.
+  for (const name in upstream.headers) headers[name.toLowerCase()] = upstream.headers[name]!
   const { auth, authFor } = upstream.vendor
   if (secret !== null) credentialHeader(headers, (endpoint === null ? undefined : authFor?.[endpoint]) ?? auth, secret)
   return headers
