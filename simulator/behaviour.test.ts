@@ -5,6 +5,9 @@ test("behaviour survives the way through JSON unchanged", () => {
   const steps = [
     { kind: "chat", text: "hi", usage: null, eol: "crlf", toolCalls: [{ name: "f", arguments: "{}" }] },
     { kind: "gzip", encoding: "br", inner: { kind: "status", status: 429, headers: { "Retry-After": "1" } } },
+    { kind: "responses", ending: "failed", endAfterEvents: 3, cut: { afterEvents: 9, how: "clean" } },
+    { kind: "gzip", inner: { kind: "messages", usage: { input_tokens: 1 }, pingEveryMs: 5 } },
+    { kind: "image_job", waitMs: 5, polls: [{ kind: "reset" }], file: { fault: { kind: "hang" } } },
     { kind: "raw", bytes: "AAE=", encoding: "base64", splitAt: [1], thenClose: "rst" },
   ]
   expect(readBehaviours(JSON.parse(JSON.stringify(steps)))).toEqual(readBehaviours(steps))
@@ -19,6 +22,8 @@ const mistakes: [unknown, RegExp][] = [
   [[{ kind: "chat", gapMs: -1 }], /^behaviour\[0\]\.gapMs: /],
   [[{ kind: "status", status: 200, headers: { a: "b\r\nc: d" } }], /^behaviour\[0\]\.headers\.a: /],
   [[{ kind: "gzip", inner: { kind: "hang" } }], /^behaviour\[0\]\.inner\.kind: /],
+  [[{ kind: "image_job", polls: [{ kind: "chat" }] }], /^behaviour\[0\]\.polls\[0\]\.kind: /],
+  [[{ kind: "images", file: { redirectTo: "a\r\nb" } }], /^behaviour\[0\]\.file\.redirectTo: /],
 ]
 test.each(mistakes)("a mistake is answered with the field's name: %j", (value, message) => {
   expect(() => readBehaviours(value)).toThrow(message)

@@ -182,6 +182,12 @@ describe("the shape of a stream", () => {
     const text = await streamText({ kind: "chat", reasoning: "well now", text: "yes", gapMs: 0 })
     expect(text.indexOf("reasoning_content")).toBeLessThan(text.indexOf('"content":"yes"'))
   })
+  test("it is cut after as many events as told, or is no stream at all", async () => {
+    const cut = { afterEvents: 2, how: "clean" } as const
+    expect(chunksOf(await streamText({ kind: "chat", text: "a b c", gapMs: 0, cut }))).toHaveLength(2)
+    const whole = await streamText({ kind: "chat", text: "a b c", ignoresStream: true })
+    expect(JSON.parse(whole)).toMatchObject({ object: "chat.completion" })
+  })
   test("finishReason null leaves the finish out", async () => {
     expect(await streamText({ kind: "chat", text: "a", gapMs: 0, finishReason: null })).not.toContain(
       '"finish_reason":"',

@@ -4,13 +4,14 @@ import { compressed } from "./compress.ts"
 import type { Exchange } from "./exchange.ts"
 import { echoStreamOptionsError } from "./protocols/chat.ts"
 import type { VendorRequest } from "./protocols/protocol.ts"
-import { healthyReply } from "./protocols/registry.ts"
-import { errorBody } from "./protocols/vendor-errors.ts"
+import { healthyReply, refusalReply } from "./protocols/registry.ts"
 import { split } from "./wire/pieces.ts"
 import { type Piece, type Reply, sendReply, wholeReply } from "./wire/reply.ts"
 import type { HeaderPair } from "./wire/request-parser.ts"
 
 const garbage = Buffer.from("\x16\x03\x01\x02\x00SSH-2.0-OpenSSH_9.7\r\n\x00\xff\xfe this is no HTTP\r\n\r\n", "latin1")
+
+const jsonType: readonly HeaderPair[] = [["content-type", "application/json"]]
 
 /** Carries out one step on one call. */
 export async function perform(step: Behaviour, request: VendorRequest, exchange: Exchange): Promise<void> {
@@ -52,23 +53,23 @@ async function performRaw(step: BehaviourOf<"raw">, exchange: Exchange): Promise
 
 function replyOf(step: Compressible, request: VendorRequest): Reply {
   switch (step.kind) {
-    case "chat":
-      return healthyReply(request, step)
     case "status":
-      return statusReply(step)
+      return statusReply(step, request)
     case "stream":
       return streamReply(step)
     case "html":
       return htmlReply(step.status ?? 502)
     case "big":
       return bigReply(request, step)
+    default:
+      return healthyReply(request, step)
   }
 }
 
-function statusReply(step: BehaviourOf<"status">): Reply {
-  const body =
-    step.json !== undefined ? JSON.stringify(step.json) : (step.body ?? JSON.stringify(errorBody(step.status)))
-  const reply = wholeReply(step.status, body, merged({ "content-type": "application/json" }, step.headers))
+function statusReply(step: BehaviourOf<"status">, request: VendorRequest): Reply {
+  const given = step.json === undefined ? step.body : JSON.stringify(step.json)
+  const usual = given === undefined ? refusalReply(request, step.status) : wholeReply(step.status, given, jsonType)
+  const reply = { ...usual, headers: merged(usual.headers, step.headers) }
   return step.delayMs === undefined ? reply : { ...reply, headDelayMs: step.delayMs }
 }
 
@@ -82,7 +83,7 @@ function streamReply(step: BehaviourOf<"stream">): Reply {
   const frames = (step.frames ?? [step.body ?? ""]).map((frame) => Buffer.from(frame, encoding))
   return {
     status: step.status ?? 200,
-    headers: merged({ "content-type": "text/event-stream" }, step.headers),
+    headers: merged([["content-type", "text/event-stream"]], step.headers),
     framing: step.framing ?? "chunked",
     length: frames.reduce((sum, frame) => sum + frame.length, 0),
     pieces: step.splitAt || step.splitEvery ? split(Buffer.concat(frames), step) : framePieces(frames, step.gapMs),
@@ -97,7 +98,7 @@ function framePieces(frames: readonly Uint8Array[], gapMs: number | undefined): 
 }
 
 /** The defaults with the given headers on top; a name counts once, whatever its case. */
-function merged(defaults: Record<string, string>, given: Readonly<Record<string, string>> = {}): HeaderPair[] {
+function merged(defaults: readonly HeaderPair[], given: Readonly<Record<string, string>> = {}): HeaderPair[] {
   const names = new Set(Object.keys(given).map((name) => name.toLowerCase()))
-  return [...Object.entries(defaults).filter(([name]) => !names.has(name)), ...Object.entries(given)]
+  return [...defaults.filter(([name]) => !names.has(name)), ...Object.entries(given)]
 }

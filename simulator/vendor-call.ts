@@ -1,11 +1,14 @@
+import { isAnswer } from "./behaviour.ts"
 import { Exchange, type OpenCall } from "./exchange.ts"
 import { perform } from "./perform.ts"
+import { credentialsOf } from "./protocols/credentials.ts"
+import { protocolOf } from "./protocols/registry.ts"
 import { unauthorizedReply } from "./protocols/vendor-errors.ts"
 import type { Incoming } from "./session.ts"
 import type { VendorState } from "./vendor.ts"
 import type { Connection } from "./wire/connection.ts"
 import { sendReply } from "./wire/reply.ts"
-import { type HeaderPair, type RequestHead, valuesOf } from "./wire/request-parser.ts"
+import type { RequestHead } from "./wire/request-parser.ts"
 
 const noBytes = new Uint8Array(0)
 
@@ -47,21 +50,18 @@ async function answerCall(vendor: VendorState, call: OpenCall, body: Uint8Array,
     call.answeredWith = "down"
     return exchange.reset()
   }
-  const credentials = credentialsOf(call.headers)
-  if (!vendor.accepts(credentials)) {
-    call.answeredWith = "unauthorized"
-    return await sendReply(exchange, unauthorizedReply(credentials[0]))
-  }
-  const step = vendor.nextStep()
-  call.answeredWith = step.kind
   const { method, path, headers } = call
-  await perform(step, { vendor: vendor.name, models: vendor.models, method, path, headers, body }, exchange)
-}
-
-/** Vendors differ in where the key stands: after a scheme in `authorization`, or alone in a header of their own. */
-function credentialsOf(headers: readonly HeaderPair[]): string[] {
-  const schemes = valuesOf(headers, "authorization").map((value) => value.replace(/^\S+ +/, ""))
-  return [...schemes, ...["x-api-key", "api-key", "x-goog-api-key", "x-key"].flatMap((name) => valuesOf(headers, name))]
+  const request = { vendor: vendor.name, models: vendor.models, method, path, headers, body, memory: vendor.memory }
+  const protocol = protocolOf(request)
+  const credentials = credentialsOf(headers)
+  if (!vendor.accepts(credentials) && protocol?.open !== true) {
+    call.answeredWith = "unauthorized"
+    return await sendReply(exchange, protocol?.refuse?.(401) ?? unauthorizedReply(credentials[0]))
+  }
+  const told = vendor.nextStep()
+  const step = isAnswer(told) ? (protocol?.instead?.(request) ?? told) : told
+  call.answeredWith = step.kind
+  await perform(step, request, exchange)
 }
 
 function newCall(head: RequestHead, connection: Connection, requestNumber: number): OpenCall {

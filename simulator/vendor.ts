@@ -1,6 +1,7 @@
 import { type Behaviour, healthy } from "./behaviour.ts"
 import type { RecordedCall } from "./calls.ts"
 import type { OpenCall } from "./exchange.ts"
+import { emptyMemory, type VendorMemory } from "./memory.ts"
 
 /** One vendor as a test sees it: what it was asked, and how it answers. */
 export interface SimulatedVendor {
@@ -9,6 +10,8 @@ export interface SimulatedVendor {
   readonly baseUrl: string
   /** Every request received, in order; the oldest of very many are forgotten. */
   readonly calls: readonly RecordedCall[]
+  /** Jobs and files it has made, by id. */
+  readonly memory: VendorMemory
   /** What `GET /models` lists. */
   models: readonly string[]
   /** False keeps only the length and the SHA-256 of coming bodies. */
@@ -22,7 +25,7 @@ export interface SimulatedVendor {
   up(): void
   /** Answers 401 to any other credential; null accepts all, as at first. */
   expectKey(key: string | null): void
-  /** Healthy, up, any key, calls forgotten. */
+  /** Healthy, up, any key; calls, jobs and files forgotten. */
   reset(): void
 }
 
@@ -44,6 +47,7 @@ const defaultModels = ["sim-large", "sim-small"]
 
 export function createVendor(name: string, origin: string): VendorState {
   const calls: RecordedCall[] = []
+  const memory = emptyMemory()
   const open = new Map<OpenCall, () => void>()
   let steps: readonly Behaviour[] = []
   let down = false
@@ -52,6 +56,7 @@ export function createVendor(name: string, origin: string): VendorState {
     name,
     baseUrl: `${origin}/${name}/v1`,
     calls,
+    memory,
     models: defaultModels,
     keepBodies: true,
     openCalls: () => open.size,
@@ -73,6 +78,8 @@ export function createVendor(name: string, origin: string): VendorState {
       down = false
       key = null
       calls.length = 0
+      memory.jobs.clear()
+      memory.files.clear()
     },
     begin(call, cut) {
       if (calls.length >= maxKeptCalls) calls.splice(0, forgottenAtOnce)

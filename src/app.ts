@@ -1,3 +1,4 @@
+import { adminApi } from "./admin/api.ts"
 import { keyDirectory } from "./auth/key-directory.ts"
 import { workerTokenCounter } from "./billing/tokens.ts"
 import { openLiveCatalog } from "./catalog/live.ts"
@@ -5,6 +6,7 @@ import type { Snapshot } from "./core/catalog.ts"
 import type { Events } from "./core/events.ts"
 import { edge } from "./http/edge.ts"
 import { lifecycle } from "./http/lifecycle.ts"
+import { modelPages } from "./http/model-pages.ts"
 import type { Vault } from "./lib/seal.ts"
 import { memoryLimiter } from "./limits/memory.ts"
 import type { RelayParts } from "./relay/relay.ts"
@@ -15,6 +17,7 @@ import { isUnavailable } from "./store/errors.ts"
 import { findKey } from "./store/keys.ts"
 import { credentialPools } from "./upstream/credentials.ts"
 import { upstreamHealth } from "./upstream/health.ts"
+import { version } from "./version.ts"
 
 /** A running gateway, without its sockets. */
 export interface Gateway {
@@ -32,13 +35,16 @@ export interface GatewayParts {
   readonly store: Store
   readonly vault: Vault
   readonly events: Events
+  readonly adminToken?: string | null
+  readonly allowPrivateAddresses?: boolean
 }
 
 /** How long cut requests have to be counted, which may first have to wake the counter, and to tell their callers. */
 const farewellMs = 5000
 
 /** The composition root: every part of the gateway is made and joined here. */
-export async function openGateway({ store, vault, events }: GatewayParts): Promise<Gateway> {
+export async function openGateway(parts: GatewayParts): Promise<Gateway> {
+  const { store, vault, events } = parts
   const now = () => performance.now()
   const keys = keyDirectory(vault.digest, (digest) => findKey(store.db, digest))
   const catalog = await openLiveCatalog({ store, vault, events, onChange: () => keys.forget() })
@@ -54,12 +60,22 @@ export async function openGateway({ store, vault, events }: GatewayParts): Promi
     credential: credentialPools(now),
     withoutStreamOptions: new Set(),
     running: new Set(),
+    allowPrivateAddresses: parts.allowPrivateAddresses ?? false,
     events,
     snapshot: catalog.current,
   }
   const life = lifecycle()
+  const models = modelPages(now)
+  const admin = adminApi({
+    store,
+    snapshot: catalog.current,
+    inFlight: (accountId) => relay.limiter.inFlight(accountId),
+    circuit: (upstreamId) => relay.health.circuit(upstreamId).state,
+    adminToken: parts.adminToken ?? null,
+    version,
+  })
   return {
-    handle: edge({ lifecycle: life, keys, relay, events, ping: store.ping, isUnavailable }),
+    handle: edge({ lifecycle: life, keys, relay, models, admin, events, ping: store.ping, isUnavailable }),
     snapshot: catalog.current,
     refresh: catalog.refresh,
     get inFlight() {

@@ -1,12 +1,12 @@
 import type { BehaviourOf } from "../behaviour.ts"
 import { type ChatAsk, readChatAsk } from "./chat-request.ts"
-import { sampleArguments, toolToCall } from "./chat-tools.ts"
+import type { ToolCall } from "./conversation.ts"
+import { shortId } from "./ids.ts"
+import { atLeast, sentence, tokens } from "./model-voice.ts"
 import type { VendorRequest } from "./protocol.ts"
+import { toolCallsOf } from "./tool-use.ts"
 
-const charactersPerToken = 4
 const tokensPerMessage = 4
-/** How much of a message the default answer quotes. */
-const quotedCharacters = 60
 
 /** What every chunk and every completion repeats. */
 export interface CompletionFacts {
@@ -14,12 +14,6 @@ export interface CompletionFacts {
   readonly created: number
   readonly model: string
   readonly includeUsage: boolean
-}
-
-export interface ToolCall {
-  readonly id: string
-  readonly name: string
-  readonly arguments: string
 }
 
 export type Usage = Readonly<Record<string, unknown>> | null
@@ -53,7 +47,7 @@ export function facts(
 
 /** The answer the step asks for; what it leaves open is what a lively model would say. */
 export function decide(ask: ChatAsk, step: BehaviourOf<"chat">): Answer {
-  const toolCalls = toolCallsOf(ask, step)
+  const toolCalls = toolCallsOf(ask, step, "call_")
   const text = step.text ?? (toolCalls.length > 0 ? "" : atLeast(step.chunks ?? 0, sentence(ask)))
   const reasoning = step.reasoning ?? ""
   const finishReason =
@@ -62,30 +56,6 @@ export function decide(ask: ChatAsk, step: BehaviourOf<"chat">): Answer {
   const given = step.usage
   const usage = given === null || typeof given === "object" ? given : countedUsage(ask, spoken, step.cachedTokens ?? 0)
   return { ...spoken, usage }
-}
-
-function toolCallsOf(ask: ChatAsk, step: BehaviourOf<"chat">): ToolCall[] {
-  if (step.toolCalls !== undefined) return step.toolCalls.map((call) => ({ id: `call_${shortId()}`, ...call }))
-  const tool = step.text === undefined ? toolToCall(ask) : undefined
-  return tool === undefined ? [] : [{ id: `call_${shortId()}`, name: tool.name, arguments: sampleArguments(tool) }]
-}
-
-function sentence(ask: ChatAsk): string {
-  if (ask.lastRole === "tool") return `The tool answered ${quoted(ask.lastText)}, so that is what I would go by.`
-  if (ask.lastUserText === "") return "Hello! I am a simulated model. How can I help you today?"
-  return `You said ${quoted(ask.lastUserText)}. I am a simulated model, and I am happy to help with that.`
-}
-
-/** Repeated until there is something for every chunk. */
-function atLeast(characters: number, text: string): string {
-  return text.length >= characters ? text : `${text} `.repeat(Math.ceil(characters / text.length))
-}
-
-/** The end of a text, cut between code points so that no half emoji is made. */
-function quoted(text: string): string {
-  const points = [...text.slice(-4 * quotedCharacters).trim()]
-  const tail = points.slice(-quotedCharacters).join("")
-  return `"${points.length > quotedCharacters ? "…" : ""}${tail}"`
 }
 
 function countedUsage(ask: ChatAsk, spoken: Omit<Answer, "usage">, cachedTokens: number): Usage {
@@ -101,14 +71,6 @@ function countedUsage(ask: ChatAsk, spoken: Omit<Answer, "usage">, cachedTokens:
     prompt_tokens_details: { cached_tokens: cachedTokens },
     completion_tokens_details: { reasoning_tokens: reasoningTokens },
   }
-}
-
-function tokens(characters: number): number {
-  return Math.ceil(characters / charactersPerToken)
-}
-
-function shortId(): string {
-  return Bun.randomUUIDv7("base64url")
 }
 
 /** The body of an answer that is not streamed; `usage: undefined` leaves the field out. */

@@ -1,46 +1,16 @@
 import type { BehaviourOf } from "../behaviour.ts"
-import type { Piece } from "../wire/reply.ts"
-import type { HeaderPair } from "../wire/request-parser.ts"
-import type { Answer, CompletionFacts, ToolCall, Usage } from "./chat-answer.ts"
+import type { Answer, CompletionFacts, Usage } from "./chat-answer.ts"
+import type { ToolCall } from "./conversation.ts"
+import type { StreamEvent } from "./event-stream.ts"
+import { inPieces, spoken, words } from "./model-voice.ts"
 
-const defaultGapMs = 5
 const argumentPieces = 3
-
-const lineEnds = { lf: "\n", crlf: "\r\n", cr: "\r" } as const
-
-export const eventStreamHeaders: readonly HeaderPair[] = [
-  ["content-type", "text/event-stream; charset=utf-8"],
-  ["cache-control", "no-cache"],
-]
 
 type Step = BehaviourOf<"chat">
 type Delta = Readonly<Record<string, unknown>>
 
-const encoder = new TextEncoder()
-
-/** The events of a streamed answer, each made when the one before has been written. */
-export function* chatPieces(facts: CompletionFacts, answer: Answer, step: Step): Generator<Piece> {
-  const eol = lineEnds[step.eol ?? "lf"]
-  const gapMs = step.gapMs ?? defaultGapMs
-  let isFirst = true
-  for (const { text, content } of chatEvents(facts, answer, step)) {
-    const comment = step.comments === true ? `: keep-alive${eol}${eol}` : ""
-    const bytes = encoder.encode(comment + text.replaceAll("\n", eol))
-    const delay = content ? step.firstTokenDelayMs : undefined
-    if (isFirst && delay === undefined) yield { bytes }
-    else yield { bytes, afterMs: delay ?? gapMs }
-    isFirst = false
-  }
-}
-
-interface ChatEvent {
-  /** With LF line ends. */
-  readonly text: string
-  /** True for the first event that carries something of the answer. */
-  readonly content: boolean
-}
-
-function* chatEvents(facts: CompletionFacts, answer: Answer, step: Step): Generator<ChatEvent> {
+/** The events of a streamed answer. */
+export function* chatEvents(facts: CompletionFacts, answer: Answer, step: Step): Generator<StreamEvent> {
   if (step.roleChunk !== false) {
     yield { text: chunkEvent(facts, { role: "assistant", content: "" }), content: false }
   }
@@ -61,7 +31,7 @@ function* chatEvents(facts: CompletionFacts, answer: Answer, step: Step): Genera
 
 function* deltas({ reasoning, text, toolCalls }: Answer, chunks: number | undefined): Generator<Delta> {
   for (const piece of words(reasoning)) yield { reasoning_content: piece }
-  for (const content of chunks === undefined ? words(text) : inPieces(text, chunks)) yield { content }
+  for (const content of spoken(text, chunks)) yield { content }
   for (const [index, call] of toolCalls.entries()) yield* toolCallDeltas(index, call)
 }
 
@@ -70,19 +40,6 @@ function* toolCallDeltas(index: number, { id, name, arguments: given }: ToolCall
   for (const piece of inPieces(given, argumentPieces)) {
     yield { tool_calls: [{ index, function: { arguments: piece } }] }
   }
-}
-
-/** Each word with the white space after it. */
-function words(text: string): string[] {
-  return text.match(/\s*\S+\s*/g) ?? (text === "" ? [] : [text])
-}
-
-/** As many pieces as told, cut between code points; a text shorter than that gives one for each code point. */
-function inPieces(text: string, count: number): string[] {
-  const points = [...text]
-  const pieces = Math.min(count, points.length)
-  const start = (piece: number): number => Math.floor((piece * points.length) / pieces)
-  return Array.from({ length: pieces }, (_, piece) => points.slice(start(piece), start(piece + 1)).join(""))
 }
 
 const doneEvent = "data: [DONE]\n\n"

@@ -1,4 +1,5 @@
-import type { Behaviour } from "../behaviour.ts"
+import type { Behaviour, Fault } from "../behaviour.ts"
+import type { VendorMemory } from "../memory.ts"
 import type { Reply } from "../wire/reply.ts"
 import type { HeaderPair } from "../wire/request-parser.ts"
 
@@ -12,12 +13,28 @@ export interface VendorRequest {
   readonly path: string
   readonly headers: readonly HeaderPair[]
   readonly body: Uint8Array
+  /** What the vendor knows from one call to the next. */
+  readonly memory: VendorMemory
 }
 
 /** One endpoint of a vendor, recognised by how the path ends, since vendors differ in what stands before. */
 export interface Protocol {
-  readonly method: "GET" | "POST"
-  readonly ending: string
+  readonly method: "GET" | "POST" | "PUT"
+  /** A pattern is held against the path after the vendor's name. */
+  readonly ending: string | RegExp
+  /** Where the path alone does not tell whose it is. */
+  isFor?(request: VendorRequest): boolean
+  /** True where the real one asks for no credential. */
+  readonly open?: boolean
   /** The healthy answer. A step made for another protocol counts as plain healthy. */
   answer(request: VendorRequest, step: Behaviour): Reply
+  /** An error in the protocol's own words; OpenAI's otherwise. */
+  refuse?(status: number, message?: string): Reply
+  /** What an earlier step has decided for this call in place of the answer. */
+  instead?(request: VendorRequest): Fault | undefined
+}
+
+/** Path after the vendor's name, without the query. */
+export function pathOf({ path, vendor }: Pick<VendorRequest, "path" | "vendor">): string {
+  return (path.split("?", 1)[0] ?? "").slice(vendor.length + 1)
 }

@@ -48,7 +48,11 @@ export class Connection {
     while (rest.length > 0) {
       this.#mustBeOpen()
       const taken = this.#socket.write(rest)
-      if (taken < 0) throw new ConnectionOver()
+      if (taken < 0) {
+        // The peer is gone; a write may find out before the socket tells.
+        this.#over("peer")
+        throw new ConnectionOver()
+      }
       sent?.(taken)
       rest = rest.subarray(taken)
       if (rest.length > 0) await this.#drain()

@@ -24,6 +24,8 @@ export interface Reply {
   /** How the body ends; anything but `clean` leaves it unfinished on the wire. */
   readonly end?: Ending
   readonly pingEveryMs?: number
+  /** What a ping is; an SSE comment otherwise. */
+  readonly ping?: Uint8Array
 }
 
 /** Promised and never sent where a body with `content-length` is to end too early. */
@@ -32,7 +34,7 @@ export const missingBytes = 1024
 const encoder = new TextEncoder()
 const crlf = encoder.encode("\r\n")
 const lastChunk = encoder.encode("0\r\n\r\n")
-const ping = encoder.encode(": ping\n\n")
+const comment = encoder.encode(": ping\n\n")
 
 export async function sendReply(exchange: Exchange, reply: Reply): Promise<void> {
   if (reply.headDelayMs !== undefined) await exchange.sleep(reply.headDelayMs)
@@ -54,7 +56,7 @@ export async function sendReply(exchange: Exchange, reply: Reply): Promise<void>
     case "rst":
       return exchange.reset()
     case "stall":
-      return await stall(exchange, frame(ping), reply.pingEveryMs)
+      return await stall(exchange, frame(reply.ping ?? comment), reply.pingEveryMs)
   }
 }
 

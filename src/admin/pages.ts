@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi"
 import { GatewayError } from "../core/errors.ts"
-import { textParameter, wholeParameter } from "./parameters.ts"
+import { isPlain, textParameter, wholeParameter } from "./parameters.ts"
 
 export const mostPerPage = 500
 export const usualPerPage = 50
@@ -69,6 +69,6 @@ function readCursor(list: string, cursor: string): string {
   const text = Buffer.from(cursor, "base64url").toString()
   const name = text.slice(list.length + 1)
   // Written again it must be the same: reading base64 passes over whatever is none.
-  if (name !== "" && cursorAt(list, name) === cursor) return name
+  if (name !== "" && isPlain(name) && cursorAt(list, name) === cursor) return name
   throw new GatewayError("invalid_parameter", "cursor must be the `next` of an earlier page of this list")
 }

@@ -12,8 +12,12 @@ const once = { error: "must be given once" }
 const controlCharacter = /\p{Cc}/u
 
 /** No name contains control characters, and Postgres takes some of them for an error. */
+export function isPlain(text: string): boolean {
+  return !controlCharacter.test(text)
+}
+
 function plainText() {
-  return z.string(once).refine((text) => !controlCharacter.test(text), "must not contain control characters")
+  return z.string(once).refine(isPlain, "must not contain control characters")
 }
 
 export function textParameter(meaning: string) {

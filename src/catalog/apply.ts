@@ -78,6 +78,9 @@ async function saveAll(
   for (const person of people) tally.note(await savePerson(trx, person), `person ${person.email}`)
   if (document.timeouts !== undefined)
     tally.note(await saveSetting(trx, "timeouts", { ...document.timeouts } as JsonValue), "timeouts")
+  if (document.corsOrigins !== undefined) {
+    tally.note(await saveSetting(trx, "cors_origins", document.corsOrigins), "cors")
+  }
   if (document.allowPrivateAddresses !== undefined) {
     tally.note(
       await saveSetting(trx, "allow_private_addresses", document.allowPrivateAddresses),

@@ -37,7 +37,7 @@ function route(name: string, changes: Partial<RouteFields> = {}): RouteFields {
 }
 
 function model(name: string, routes: readonly RouteFields[], changes: Partial<ModelRow> = {}): ModelRow {
-  return { id: `id-${name}`, name, price: { input: "1" }, endpoints: null, routes, ...changes }
+  return { id: `id-${name}`, createdAt: 0, name, price: { input: "1" }, endpoints: null, routes, ...changes }
 }
 
 function rows(changes: Partial<CatalogRows>): CatalogRows {

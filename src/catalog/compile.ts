@@ -8,7 +8,7 @@ import type { CatalogRows } from "../store/catalog.ts"
 import type { ModelRow } from "../store/models.ts"
 import { credentialContext, type UpstreamRow } from "../store/upstreams.ts"
 import { findVendor, vendorNames } from "../vendors/presets.ts"
-import { routeProblem } from "../vendors/route-problem.ts"
+import { isServed, routeProblem } from "../vendors/route-problem.ts"
 import type { CatalogProblem } from "./problem.ts"
 
 export type Compiled =
@@ -31,9 +31,19 @@ export function compile(rows: CatalogRows, vault: Vault): Compiled {
   if (problems.length > 0) return { usable: false, problems }
   const plans = new Map(rows.plans.map((plan) => [plan.name, plan]))
   const routes = routesByEndpoint()
+  const { cors_origins: corsOrigins, allow_private_addresses: allowPrivateAddresses } = rows.settings
   return {
     usable: true,
-    snapshot: { version: rows.version, models, plans, upstreams, drainMs: drain ?? defaultDrainMs, routes },
+    snapshot: {
+      version: rows.version,
+      models,
+      plans,
+      upstreams,
+      drainMs: drain ?? defaultDrainMs,
+      corsOrigins: Array.isArray(corsOrigins) ? (corsOrigins as readonly string[]) : [],
+      allowPrivateAddresses: allowPrivateAddresses === true,
+      routes,
+    },
   }
 }
 
@@ -105,7 +115,7 @@ function compileModel(
     routes.push({ upstream, upstreamModel: route.upstreamModel, priority: route.priority, weight: route.weight })
   })
   routes.sort((a, b) => a.priority - b.priority)
-  return { name: row.name, price: row.price, endpoints: row.endpoints, routes }
+  return { name: row.name, price: row.price, createdAt: row.createdAt, endpoints: row.endpoints, routes }
 }
 
 export function missingUpstream(name: string, known: Iterable<string>): string {
@@ -125,7 +135,7 @@ function routesByEndpoint(): Snapshot["routes"] {
     let routes = byEndpoint.get(endpoint)
     if (routes === undefined) {
       const offered = model.endpoints === null || model.endpoints.includes(endpoint)
-      routes = offered ? model.routes.filter(({ upstream }) => upstream.vendor.paths[endpoint] !== undefined) : []
+      routes = offered ? model.routes.filter(({ upstream }) => isServed(upstream.vendor, endpoint)) : []
       byEndpoint.set(endpoint, routes)
     }
     return routes

@@ -33,13 +33,13 @@ export function readDocument(store: Store): Promise<ConfigDocument> {
         keys: own.map((key) => ({ name: key.name, key: "" })),
       })
     }
-    const { timeouts, allow_private_addresses: allowPrivateAddresses } = rows.settings
+    const { timeouts, cors_origins: corsOrigins, allow_private_addresses: allowPrivateAddresses } = rows.settings
     return {
       upstreams: rows.upstreams.map(({ id: _, credentials, ...upstream }) => ({
         ...upstream,
         apiKeys: credentials.map(() => ""),
       })),
-      models: rows.models.map(({ id: _, routes, ...model }) => ({
+      models: rows.models.map(({ id: _id, createdAt: _createdAt, routes, ...model }) => ({
         ...model,
         routes: routes.map(({ upstreamModel, ...route }) => ({ ...route, model: upstreamModel })),
       })),
@@ -47,6 +47,7 @@ export function readDocument(store: Store): Promise<ConfigDocument> {
       accounts,
       people: (await listPeople(trx)).map(({ email, role, account }) => ({ email, password: "", role, account })),
       ...(isObject(timeouts) ? { timeouts } : {}),
+      ...(Array.isArray(corsOrigins) ? { corsOrigins: corsOrigins as readonly string[] } : {}),
       ...(typeof allowPrivateAddresses === "boolean" ? { allowPrivateAddresses } : {}),
     }
   })

@@ -21,6 +21,8 @@ const snapshot: Snapshot = {
   plans: new Map([["team", plan]]),
   upstreams: new Map(),
   drainMs: 0,
+  corsOrigins: [],
+  allowPrivateAddresses: false,
   routes: () => [],
 }
 

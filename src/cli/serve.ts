@@ -41,7 +41,12 @@ export async function serve(settings: Settings, env: Environment): Promise<void>
 }
 
 export async function start(settings: Settings, house: House, events: Events): Promise<Running> {
-  const gateway = await openGateway({ ...house, events })
+  const gateway = await openGateway({
+    ...house,
+    events,
+    adminToken: settings.adminToken,
+    allowPrivateAddresses: settings.allowPrivateAddresses,
+  })
   let listening: Listening
   try {
     listening = listen(settings.host, settings.port, gateway.handle)

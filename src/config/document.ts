@@ -11,6 +11,8 @@ export interface ConfigDocument {
   readonly accounts?: readonly AccountConfig[]
   readonly people?: readonly PersonConfig[]
   readonly timeouts?: Partial<Timeouts> & { readonly drain?: number }
+  /** Origins whose pages may call from a browser. */
+  readonly corsOrigins?: readonly string[]
   readonly allowPrivateAddresses?: boolean
 }
 

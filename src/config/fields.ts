@@ -61,6 +61,13 @@ export function baseUrlProblem(value: string): string | null {
   return null
 }
 
+/** What a browser sends as `Origin`: scheme, host and port, nothing behind them. */
+export function originProblem(value: string): string | null {
+  if (value === "*") return null
+  const isOrigin = /^https?:\/\//.test(value) && URL.canParse(value) && new URL(value).origin === value
+  return isOrigin ? null : "must be an origin such as https://app.example.com, without a path, or *"
+}
+
 export const durationMessage = "must be a duration such as 60s, 500ms, 30m or 2h"
 
 export function durationProblem(value: string): string | null {

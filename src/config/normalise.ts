@@ -32,6 +32,7 @@ export function normalise(file: ConfigFile, tree: ConfigTree): ConfigDocument {
     ...(timeouts && {
       timeouts: { ...timeoutsConfig(timeouts), ...(timeouts.drain && { drain: milliseconds(timeouts.drain) }) },
     }),
+    ...(file.cors !== undefined && { corsOrigins: file.cors.origins }),
     ...(file.allow_private_addresses !== undefined && { allowPrivateAddresses: file.allow_private_addresses }),
   }
 }

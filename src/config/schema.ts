@@ -213,6 +213,15 @@ export const fileSchema = map(
       },
       "Time-outs of every upstream that sets none of its own.",
     ).optional(),
+    cors: map(
+      {
+        origins: list(
+          text("An origin such as https://app.example.com, or * for any.", fields.originProblem),
+          "Origins whose pages may call.",
+        ),
+      },
+      "Lets web pages call the API from the browser; off without it.",
+    ).optional(),
     allow_private_addresses: z
       .boolean({ error: "must be true or false" })
       .describe("Lets the gateway fetch from private and loopback addresses; meant for development.")

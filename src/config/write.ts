@@ -57,6 +57,7 @@ function fileShape(document: ConfigDocument): Record<string, unknown> {
     accounts: document.accounts?.map(accountShape),
     people: document.people?.map((person) => inline(personShape(person))),
     timeouts: timeouts && inline({ ...timeoutsShape(timeouts), ...present({ drain: durationText(timeouts.drain) }) }),
+    cors: document.corsOrigins === undefined ? undefined : { origins: document.corsOrigins },
     allow_private_addresses: document.allowPrivateAddresses,
   })
 }

@@ -52,6 +52,8 @@ export interface Route {
 export interface Model {
   readonly name: string
   readonly price: Price
+  /** Unix milliseconds. */
+  readonly createdAt: number
   /** Set where the operator narrowed the model to some endpoints. */
   readonly endpoints: readonly Endpoint[] | null
   readonly routes: readonly Route[]
@@ -64,6 +66,9 @@ export interface Snapshot {
   readonly plans: ReadonlyMap<string, Plan>
   readonly upstreams: ReadonlyMap<string, Upstream>
   readonly drainMs: number
+  /** Origins whose pages may call from a browser; none: CORS is off. */
+  readonly corsOrigins: readonly string[]
+  readonly allowPrivateAddresses: boolean
   /** The routes of a model whose vendor has the endpoint, in order of priority. */
   routes(model: Model, endpoint: Endpoint): readonly Route[]
 }

@@ -6,24 +6,30 @@ import type { Events } from "../core/events.ts"
 import type { Principal } from "../core/principal.ts"
 import { newRequestId } from "../lib/ids.ts"
 import { type RelayParts, relay } from "../relay/relay.ts"
+import { allowedOrigin, allowOrigin, isPreflight, preflightResponse } from "./cors.ts"
 import type { Lifecycle } from "./lifecycle.ts"
+import type { ModelPages } from "./model-pages.ts"
 import { drainingResponse, errorResponse, jsonResponse } from "./responses.ts"
-import { type ApiRoute, apiRoutes, dialectOf } from "./routes.ts"
+import { apiRoutes, dialectOf } from "./routes.ts"
 
 export interface EdgeParts {
   readonly lifecycle: Lifecycle
   readonly keys: KeyDirectory
   readonly relay: RelayParts
+  readonly models: ModelPages
   readonly events: Events
+  /** The back office, below /api. */
+  admin(request: Request, requestId: string): Response | Promise<Response>
   /** Resolves while the database answers. */
   ping(): Promise<void>
   /** Whether an error means that the database is away. */
   isUnavailable(error: unknown): boolean
 }
 
+const routes = new Map(apiRoutes.map((route) => [route.path, route]))
+
 /** Every request enters here and passes the gates in one order: drain, path and method, authentication, then its own. */
 export function edge(parts: EdgeParts): (request: Request) => Response | Promise<Response> {
-  const routes = new Map(apiRoutes.map((route) => [route.path, route]))
   return (request) => {
     const startedAt = performance.now()
     const requestId = newRequestId()
@@ -33,36 +39,51 @@ export function edge(parts: EdgeParts): (request: Request) => Response | Promise
       parts.lifecycle.turnedAway()
       return drainingResponse(requestId)
     }
-    const route = routes.get(path)
-    const visit: Visit = {
+    const visit = {
       request,
       requestId,
+      path,
       query,
       startedAt,
-      dialect: route?.dialect ?? dialectOf(path),
+      dialect: dialectOf(path),
       ended: parts.lifecycle.enter(),
     }
-    return serve(visit, path, route, parts)
+    const { corsOrigins } = parts.relay.snapshot()
+    return corsOrigins.length === 0 ? serve(visit, parts) : serveAcrossOrigins(visit, corsOrigins, parts)
   }
 }
 
 interface Visit {
   readonly request: Request
   readonly requestId: string
+  readonly path: string
   readonly query: string
   readonly startedAt: number
   readonly dialect: ErrorDialect
   ended(): void
 }
 
-async function serve(visit: Visit, path: string, route: ApiRoute | undefined, parts: EdgeParts): Promise<Response> {
+async function serveAcrossOrigins(visit: Visit, origins: readonly string[], parts: EdgeParts): Promise<Response> {
+  const origin = allowedOrigin(visit.request, origins)
+  if (origin === null) return serve(visit, parts)
+  const allow = methodsOf(visit.path, parts)
+  if (allow === null || !isPreflight(visit.request)) return allowOrigin(await serve(visit, parts), origin)
+  visit.ended()
+  return preflightResponse(origin, allow, visit.requestId)
+}
+
+async function serve(visit: Visit, parts: EdgeParts): Promise<Response> {
   try {
-    const { request } = visit
-    if (route === undefined) throw new GatewayError("not_found", `there is nothing at ${path.slice(0, 200)}`)
-    if (request.method !== route.method) throw wrongMethod(request.method, route)
-    const principal = await authenticate(request, parts.keys)
-    const response = await relay({ ...visit, principal }, route.protocol, parts.relay)
-    response.headers.set("x-request-id", visit.requestId)
+    const { request, requestId, path } = visit
+    const route = routes.get(path)
+    if (route !== undefined && request.method === route.method) {
+      const principal = await authenticate(request, parts.keys)
+      const response = await relay({ ...visit, principal }, route.protocol, parts.relay)
+      response.headers.set("x-request-id", requestId)
+      return response
+    }
+    const response = await serveOther(visit, parts)
+    visit.ended()
     return response
   } catch (error) {
     visit.ended()
@@ -70,10 +91,26 @@ async function serve(visit: Visit, path: string, route: ApiRoute | undefined, pa
   }
 }
 
-function wrongMethod(method: string, route: ApiRoute): GatewayError {
-  return new GatewayError("method_not_allowed", `${route.path} takes ${route.method}, not ${method}`, {
-    headers: { allow: route.method },
-  })
+/** Everything that is not relayed. */
+async function serveOther(visit: Visit, parts: EdgeParts): Promise<Response> {
+  const { request, requestId, path, query } = visit
+  if (path.startsWith("/api/")) return parts.admin(request, requestId)
+  const allow = methodsOf(path, parts)
+  if (allow === null) throw new GatewayError("not_found", `there is nothing at ${path.slice(0, 200)}`)
+  if (!allow.split(", ").includes(request.method)) {
+    throw new GatewayError("method_not_allowed", `${path.slice(0, 200)} takes ${allow}, not ${request.method}`, {
+      headers: { allow },
+    })
+  }
+  if (path === "/") return jsonResponse({ service: "tollgate" }, requestId)
+  const principal = await authenticate(request, parts.keys)
+  return parts.models.answer(path, query, principal, parts.relay.snapshot(), requestId)
+}
+
+/** The methods a path takes; null where there is nothing. */
+function methodsOf(path: string, parts: EdgeParts): string | null {
+  if (routes.has(path)) return "POST"
+  return path === "/" || parts.models.has(path) ? "GET, HEAD" : null
 }
 
 /** One text for every cause, so that a refusal tells nothing about which keys exist. */

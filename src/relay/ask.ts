@@ -1,33 +1,20 @@
 import { GatewayError } from "../core/errors.ts"
-import { textOf } from "../lib/bytes.ts"
+import type { JsonObject } from "../core/json.ts"
+import { textOf, utf8 } from "../lib/bytes.ts"
 import { type Field, JsonProblem, JsonScanner } from "../lib/json-bytes.ts"
+import { boundaryOf, MultipartProblem, MultipartScanner, type Part } from "../lib/multipart-bytes.ts"
 import type { Ask, Protocol } from "./protocol.ts"
+import { readBody } from "./read-body.ts"
 
-/** A sender that gives no byte for this long is given up; a body read in one go must be whole by then. */
-const bodyPatienceMs = 60_000
-
-/** Bodies up to this size are read in one go; larger ones are scanned piece by piece as they arrive. */
-const oneGoBytes = 256 * 1024
-
-/** Reads and checks a JSON request: size first, then shape. */
+/** Reads and checks a request: its type, then its size as it arrives, then its shape. */
 export async function readAsk(request: Request, protocol: Protocol): Promise<Ask> {
-  refuseUnreadable(request.headers)
-  const scanner = new JsonScanner(["model", "stream", ...protocol.requestFields])
-  const { bytes, shape } = await readScanned(request, protocol.bodyLimit, scanner)
-  if (shape.root !== "object") throw new GatewayError("invalid_json", "the request body must be a JSON object")
-  const twice = shape.duplicates[0]
-  if (twice !== undefined) {
-    throw new GatewayError("duplicate_key", `the key "${twice}" stands more than once in the request body`)
-  }
-  const modelField = shape.fields.get("model")
-  const model = modelField?.kind === "string" ? readString(bytes, modelField) : ""
-  if (modelField === undefined || model === "") {
-    throw new GatewayError("missing_model", 'the request body must have a "model": a non-empty string')
-  }
-  return { bytes, model, modelField, stream: shape.fields.get("stream")?.kind === "true", shape }
+  const type = request.headers.get("content-type") ?? ""
+  const multipart = /^\s*multipart\//i.test(type)
+  refuseUnreadable(request.headers, type, multipart, protocol)
+  return multipart ? readForm(request, type, protocol) : readJson(request, protocol)
 }
 
-function refuseUnreadable(headers: Headers): void {
+function refuseUnreadable(headers: Headers, type: string, multipart: boolean, protocol: Protocol): void {
   const encoding = headers.get("content-encoding")
   if (encoding !== null && encoding.toLowerCase() !== "identity") {
     throw new GatewayError(
@@ -35,68 +22,90 @@ function refuseUnreadable(headers: Headers): void {
       `content-encoding "${encoding.slice(0, 40)}" is not supported; send the body as it is`,
     )
   }
-  const type = headers.get("content-type")
-  if (type !== null && /^\s*multipart\//i.test(type)) {
-    throw new GatewayError("unsupported_media_type", "this endpoint takes application/json, not multipart")
+  if (protocol.bodies.includes(multipart ? "multipart" : "json")) return
+  const wanted = protocol.bodies
+    .map((kind) => (kind === "json" ? "application/json" : "multipart/form-data"))
+    .join(" or ")
+  throw new GatewayError(
+    "unsupported_media_type",
+    `this endpoint takes ${wanted}, not ${type === "" ? "a body without content-type" : `"${type.slice(0, 60)}"`}`,
+  )
+}
+
+async function readJson(request: Request, protocol: Protocol): Promise<Ask> {
+  const scanner = new JsonScanner(["model", "stream", ...protocol.requestFields])
+  const { bytes, found: shape } = await readBody(request, protocol.bodyLimit, scanner, explainJson)
+  if (shape.root !== "object") throw new GatewayError("invalid_json", "the request body must be a JSON object")
+  const twice = shape.duplicates[0]
+  if (twice !== undefined) throw duplicate(twice)
+  const field = shape.fields.get("model")
+  const model = field?.kind === "string" ? readString(bytes, field) : ""
+  if (field === undefined || model === "")
+    throw missingModel('the request body must have a "model": a non-empty string')
+  let parsed: JsonObject | null = null
+  return {
+    bytes,
+    model,
+    stream: protocol.alwaysStreams ?? shape.fields.get("stream")?.kind === "true",
+    shape,
+    nameModel: (name) => ({ at: field.value, put: utf8(JSON.stringify(name)) }),
+    json() {
+      parsed ??= JSON.parse(textOf(bytes)) as JsonObject
+      return parsed
+    },
   }
 }
 
-async function readScanned(request: Request, limit: number, scanner: JsonScanner) {
-  const declared = request.headers.get("content-length")
-  const length = declared === null ? null : Number(declared)
-  if (length !== null && length > limit) throw tooLarge(limit)
-  try {
-    if (length !== null && length <= oneGoBytes) {
-      const bytes = await inTime(request.bytes())
-      scanner.push(bytes)
-      return { bytes, shape: scanner.end() }
-    }
-    return { bytes: await collect(request, limit, (chunk) => scanner.push(chunk)), shape: scanner.end() }
-  } catch (error) {
-    if (error instanceof JsonProblem)
-      throw new GatewayError("invalid_json", `the request body is not valid JSON: ${error.message}`)
-    throw error
+async function readForm(request: Request, type: string, protocol: Protocol): Promise<Ask> {
+  const boundary = boundaryOf(type)
+  if (boundary === null)
+    throw new GatewayError("invalid_parameter", "content-type: a multipart body needs a boundary of 1 to 70 characters")
+  const { bytes, found: parts } = await readBody(
+    request,
+    protocol.bodyLimit,
+    new MultipartScanner(boundary),
+    explainForm,
+  )
+  const named = parts.filter((part) => part.name === "model")
+  if (named.length > 1) throw duplicate("model")
+  const [part] = named
+  const model = part === undefined || part.hasFilename ? "" : textOf(bytes.subarray(part.value.start, part.value.end))
+  if (part === undefined || model === "") throw missingModel('the form must have a part "model": a non-empty text')
+  return {
+    bytes,
+    model,
+    stream: isTrue(
+      bytes,
+      parts.find(({ name }) => name === "stream"),
+    ),
+    shape: null,
+    nameModel: (name) => ({ at: part.value, put: utf8(name) }),
+    json() {
+      throw new Error("a form is never translated")
+    },
   }
 }
 
-async function collect(request: Request, limit: number, see: (chunk: Uint8Array) => void): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  const reader = request.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined
-  while (reader !== undefined) {
-    const { done, value } = await inTime(reader.read())
-    if (done) break
-    size += value.length
-    if (size > limit) throw tooLarge(limit)
-    see(value)
-    chunks.push(value)
-  }
-  return Buffer.concat(chunks, size)
+function isTrue(bytes: Uint8Array, part: Part | undefined): boolean {
+  return part !== undefined && textOf(bytes.subarray(part.value.start, part.value.end)).toLowerCase() === "true"
 }
 
-async function inTime<T>(arriving: Promise<T>): Promise<T> {
-  let timer: Timer | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(tooSlow()), bodyPatienceMs)
-  })
-  try {
-    return await Promise.race([arriving, late])
-  } finally {
-    clearTimeout(timer)
-  }
+function explainJson(error: unknown): GatewayError | null {
+  if (!(error instanceof JsonProblem)) return null
+  return new GatewayError("invalid_json", `the request body is not valid JSON: ${error.message}`)
 }
 
-function tooSlow(): GatewayError {
-  return new GatewayError("request_timeout", "the request body did not arrive in time", {
-    headers: { connection: "close" },
-  })
+function explainForm(error: unknown): GatewayError | null {
+  if (!(error instanceof MultipartProblem)) return null
+  return new GatewayError("invalid_parameter", `the request body is not a valid multipart form: ${error.message}`)
 }
 
-function tooLarge(limit: number): GatewayError {
-  // The rest of the body is never read, so the connection cannot be used again.
-  return new GatewayError("request_body_too_large", `the request body is larger than ${limit / 1024 / 1024} MiB`, {
-    headers: { connection: "close" },
-  })
+function duplicate(key: string): GatewayError {
+  return new GatewayError("duplicate_key", `the key "${key}" stands more than once in the request body`)
+}
+
+function missingModel(message: string): GatewayError {
+  return new GatewayError("missing_model", message)
 }
 
 function readString(bytes: Uint8Array, field: Field): string {

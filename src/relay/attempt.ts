@@ -1,14 +1,15 @@
 import type { Route } from "../core/catalog.ts"
+import { GatewayError } from "../core/errors.ts"
 import type { TokenUsage } from "../core/usage.ts"
 import { blankOut, joinBytes, textOf } from "../lib/bytes.ts"
 import { JsonProblem, type JsonShape, scanJson } from "../lib/json-bytes.ts"
 import { post, Unreachable } from "../upstream/client.ts"
 import type { Credential } from "../upstream/credentials.ts"
 import { clientHeaders, upstreamHeaders } from "../upstream/headers.ts"
-import { bodyFor } from "./body.ts"
 import type { Failure, FailureCause } from "./failure.ts"
-import type { Ask, Protocol } from "./protocol.ts"
-import type { StreamTap } from "./tap.ts"
+import { runImageJob } from "./image-job.ts"
+import type { Ask, CallCarriage, Carriage, WholeReader } from "./protocol.ts"
+import type { StreamTap } from "./taps/tap.ts"
 
 /** The largest whole answer, error answer and held-back preamble the gateway collects. */
 const mostAnswerBytes = 100 * 1024 * 1024
@@ -38,11 +39,24 @@ export interface BegunStream {
   readonly abort: () => void
 }
 
+/** An answer that is passed on as it comes; its first bytes have arrived. */
+export interface BegunFlow {
+  readonly kind: "flow"
+  readonly status: number
+  readonly headers: Record<string, string>
+  readonly reader: StreamReader
+  readonly first: Uint8Array
+  /** Ends the upstream call at once. */
+  readonly abort: () => void
+}
+
+export type Answer = WholeAnswer | BegunStream | BegunFlow
+
 export type StreamReader = ReadableStreamDefaultReader<Uint8Array>
 
 export interface AttemptTerms {
   readonly ask: Ask
-  readonly protocol: Protocol
+  readonly carriage: Carriage
   readonly clientHeaders: Headers
   /** The query string with its question mark, or nothing. */
   readonly query: string
@@ -50,16 +64,18 @@ export interface AttemptTerms {
   readonly clientSignal: AbortSignal | null
   readonly credential: Credential
   readonly streamOptions: boolean
+  /** Lets results be fetched from private addresses, for development. */
+  readonly allowPrivateAddresses: boolean
   /** When the request as a whole must be over, by `performance.now()`. */
   readonly deadline: number
   /** Holds what ends this attempt, while it runs, for an instance that can wait no longer. */
   readonly running: Set<() => void>
 }
 
-/** Asks one upstream once. Resolves at the first token, at the whole answer, or at the failure; it never throws. */
-export async function attempt(route: Route, terms: AttemptTerms): Promise<WholeAnswer | BegunStream | Failure> {
+/** Asks one upstream once. Resolves at the first token or byte, at the whole answer, or at the failure; it never throws. */
+export async function attempt(route: Route, terms: AttemptTerms): Promise<Answer | Failure> {
   const leash = new Leash(route, terms)
-  let answer: WholeAnswer | BegunStream | Failure
+  let answer: Answer | Failure
   try {
     answer = await ask(route, terms, leash)
   } catch (error) {
@@ -108,6 +124,7 @@ class Leash {
   explain(error: unknown): Failure {
     if (this.#cut !== null) return failure(this.#cut, `cut off: ${this.#cut}`)
     if (error instanceof Unreachable) return failure("unreachable", error.reason)
+    if (error instanceof GatewayError) return untranslatable(error)
     const why = error instanceof Error ? error.message : String(error)
     return failure(this.#stream ? "bad_stream" : "bad_answer", `the answer broke off: ${why}`)
   }
@@ -121,35 +138,44 @@ class Leash {
   }
 }
 
-async function ask(route: Route, terms: AttemptTerms, leash: Leash): Promise<WholeAnswer | BegunStream | Failure> {
+async function ask(route: Route, terms: AttemptTerms, leash: Leash): Promise<Answer | Failure> {
   const { upstream } = route
-  const { protocol, credential } = terms
+  const { carriage, credential } = terms
+  if (carriage.kind === "job") return runImageJob(route, carriage.vendor, terms, leash.signal)
   const response = await post({
-    url: upstream.baseUrl + upstream.vendor.paths[protocol.endpoint] + terms.query,
-    headers: upstreamHeaders(terms.clientHeaders, upstream, protocol.endpoint, credential.secret),
-    body: bodyFor(terms.ask, route, protocol, { streamOptions: terms.streamOptions }),
+    url: upstream.baseUrl + upstream.vendor.paths[carriage.endpoint] + terms.query,
+    headers: upstreamHeaders(terms.clientHeaders, upstream, carriage.endpoint, credential.secret, carriage.contentType),
+    body: carriage.body(terms.ask, route, { streamOptions: terms.streamOptions }),
     signal: leash.signal,
   })
   credential.report(response.status)
   const headers = blankHeaders(clientHeaders(response.headers), credential.secret)
-  if (response.status >= 400) return errorAnswer(response, headers, terms)
+  if (response.status >= 400) return errorAnswer(response, headers, terms, carriage)
   if (response.status >= 300) return failure("redirect", `the upstream redirects (${response.status})`)
   const encoding = response.headers.get("content-encoding") ?? "identity"
   if (!readableEncodings.has(encoding.toLowerCase()))
     return failure("bad_answer", `the answer's content-encoding is ${encoding.slice(0, 40)}`)
   const type = response.headers.get("content-type") ?? ""
-  if (type.startsWith("text/event-stream")) return beginStream(response, headers, protocol, leash)
+  if (type.startsWith("text/event-stream")) return beginStream(response, headers, terms.ask, carriage, leash)
   if (type.startsWith("text/html")) return failure("bad_answer", "the upstream answered with a web page")
-  return wholeAnswer(response, headers, protocol)
+  if (carriage.answer === "pass_on") return beginFlow(response, headers, leash)
+  return wholeAnswer(response, headers, terms.ask, carriage.answer)
 }
 
-async function errorAnswer(response: Response, headers: Record<string, string>, terms: AttemptTerms): Promise<Failure> {
+async function errorAnswer(
+  response: Response,
+  headers: Record<string, string>,
+  terms: AttemptTerms,
+  carriage: CallCarriage,
+): Promise<Failure> {
   const { status } = response
+  const { credential } = terms
   const raw = await readUpTo(response, mostErrorBytes)
-  const { secret } = terms.credential
-  const body = secret === null ? raw.bytes : blankOut(raw.bytes, secret, "***")
-  const text = textOf(body.subarray(0, 2000))
+  const clean = credential.secret === null ? raw.bytes : blankOut(raw.bytes, credential.secret, "***")
+  const text = textOf(clean.subarray(0, 2000))
   const refusesOption = status === 400 && terms.ask.stream && terms.streamOptions && text.includes("stream_options")
+  const body = carriage.errorBody?.(status, clean) ?? clean
+  if (body !== clean) headers["content-type"] = "application/json"
   return {
     ...failure(refusesOption ? "stream_options" : "status", `${status} ${text.slice(0, 300)}`),
     answer: { status, headers, body },
@@ -159,30 +185,45 @@ async function errorAnswer(response: Response, headers: Record<string, string>, 
 async function wholeAnswer(
   response: Response,
   headers: Record<string, string>,
-  protocol: Protocol,
+  ask: Ask,
+  reader: WholeReader,
 ): Promise<WholeAnswer | Failure> {
   const { bytes, whole } = await readUpTo(response, mostAnswerBytes)
   if (!whole) return failure("bad_answer", `the answer is larger than ${mostAnswerBytes} bytes`)
   let shape: JsonShape
   try {
-    shape = scanJson(bytes, protocol.answerFields)
+    shape = scanJson(bytes, reader.fields)
   } catch (error) {
     if (error instanceof JsonProblem) return failure("bad_answer", `the answer is not JSON: ${error.message}`)
     throw error
   }
-  const problem = protocol.answerProblem(shape)
-  if (problem !== null) return failure("bad_answer", problem)
-  return { kind: "whole", status: response.status, headers, body: bytes, usage: protocol.answerUsage(bytes, shape) }
+  const reading = reader.read(bytes, shape, ask)
+  if ("problem" in reading) return failure("bad_answer", reading.problem)
+  if (reading.contentType !== undefined) headers["content-type"] = reading.contentType
+  return { kind: "whole", status: response.status, headers, body: reading.body, usage: reading.usage }
+}
+
+/** Waits for the first bytes, so that until then another upstream can take over. */
+async function beginFlow(
+  response: Response,
+  headers: Record<string, string>,
+  leash: Leash,
+): Promise<BegunFlow | Failure> {
+  const reader = response.body?.getReader() as StreamReader | undefined
+  const first = await reader?.read()
+  if (reader === undefined || first === undefined || first.done) return failure("bad_answer", "the answer is empty")
+  return { kind: "flow", status: response.status, headers, reader, first: first.value, abort: leash.abort }
 }
 
 /** Reads up to the first token, holding everything back, so that until then another upstream can take over. */
 async function beginStream(
   response: Response,
   headers: Record<string, string>,
-  protocol: Protocol,
+  ask: Ask,
+  carriage: CallCarriage,
   leash: Leash,
 ): Promise<BegunStream | Failure> {
-  const tap = protocol.tap()
+  const tap = carriage.tap(ask)
   const reader = response.body?.getReader() as StreamReader | undefined
   if (reader === undefined) return failure("bad_stream", "the stream has no body")
   const held: Uint8Array[] = []
@@ -223,6 +264,12 @@ function blankHeaders(headers: Record<string, string>, secret: string | null): R
     if (headers[name]!.includes(secret)) headers[name] = headers[name]!.replaceAll(secret, "***")
   }
   return headers
+}
+
+/** What a bridge cannot carry is this route's trouble, not the request's: another route may speak the caller's dialect. */
+function untranslatable(error: GatewayError): Failure {
+  if (error.status < 500) return { ...failure("not_bridgeable", error.message), error }
+  return failure("bad_answer", error.message)
 }
 
 function failure(cause: FailureCause, detail: string): Failure {

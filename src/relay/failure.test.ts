@@ -26,6 +26,8 @@ describe("where to go after a failure without an HTTP status", () => {
     bad_answer: "same_once",
     timeout: "next",
     redirect: "next",
+    not_bridgeable: "next",
+    job_failed: "stop",
     stream_options: "without_stream_options",
     deadline: "stop",
     client_gone: "stop",

@@ -10,6 +10,8 @@ export type FailureCause =
   | "bad_answer" // a 200 that is not what the protocol says
   | "redirect"
   | "stream_options" // a 400 because the vendor does not know the usage option we added
+  | "not_bridgeable" // asks for what the upstream's dialect does not have
+  | "job_failed" // the vendor's own verdict on a job
   | "client_gone"
   | "shutdown" // this instance can wait no longer
 
@@ -18,6 +20,8 @@ export interface Failure {
   readonly cause: FailureCause
   /** For operators. */
   readonly detail: string
+  /** What the caller is told if no other route can carry the request. */
+  readonly error?: GatewayError
   /** The upstream's answer, when there was one with an error status. */
   readonly answer?: { readonly status: number; readonly headers: Record<string, string>; readonly body: Uint8Array }
 }
@@ -41,12 +45,14 @@ export function verdictOn(failure: Failure): Verdict {
       return { go: "same_once" }
     case "timeout":
     case "redirect":
+    case "not_bridgeable":
       return { go: "next" }
     case "stream_options":
       return { go: "without_stream_options" }
     case "status":
       return verdictOnStatus(failure)
     case "deadline":
+    case "job_failed":
     case "client_gone":
     case "shutdown":
       return { go: "stop" }
@@ -102,6 +108,7 @@ function errorCode(failure: Failure): unknown {
 
 /** What the caller is told when the last attempt failed and its answer is not one to pass on. */
 export function errorFor(failure: Failure, stream: boolean): GatewayError {
+  if (failure.error !== undefined) return failure.error
   const internal = failure.detail
   switch (failure.cause) {
     case "unreachable":

@@ -1,23 +1,22 @@
 import type { Route } from "../core/catalog.ts"
 import type { Endpoint } from "../core/endpoints.ts"
+import type { ImageVendor } from "../core/image-vendor.ts"
+import type { JsonObject } from "../core/json.ts"
 import type { TokenUsage } from "../core/usage.ts"
-import type { Field, JsonShape, Span } from "../lib/json-bytes.ts"
-import type { StreamTap } from "./tap.ts"
+import type { Edit, JsonShape } from "../lib/json-bytes.ts"
+import type { StreamTap } from "./taps/tap.ts"
 
-/** A request as it was asked: the caller's bytes, and where in them the gateway's own interests stand. */
+/** A request as it was asked: the caller's bytes, and what in them is the gateway's business. */
 export interface Ask {
   readonly bytes: Uint8Array
   readonly model: string
-  /** Where the model's name stands, quotes included. */
-  readonly modelField: Field
   readonly stream: boolean
-  readonly shape: JsonShape
-}
-
-/** A change to the caller's bytes: `put` in place of what stands at `at`. */
-export interface Edit {
-  readonly at: Span
-  readonly put: Uint8Array
+  /** Where the fields a protocol reads stand; null for a multipart body. */
+  readonly shape: JsonShape | null
+  /** The change that puts another model's name into the bytes. */
+  nameModel(name: string): Edit
+  /** The whole request as an object, for those who must translate it; parsed once. */
+  json(): JsonObject
 }
 
 /** What the relay has to know about one endpoint of the model API. */
@@ -25,19 +24,55 @@ export interface Protocol {
   readonly endpoint: Endpoint
   /** The largest request body, in bytes. */
   readonly bodyLimit: number
-  /** Top-level request fields the gateway reads; each may stand there once. */
+  readonly bodies: readonly BodyKind[]
+  /** Top-level request fields the gateway reads besides `model` and `stream`; each may stand there once. */
   readonly requestFields: readonly string[]
-  /** Everything besides the model's name that is changed for a route. */
-  edits(ask: Ask, route: Route, options: EditOptions): readonly Edit[]
-  tap(): StreamTap
-  /** Top-level fields of a whole answer that the gateway reads. */
-  readonly answerFields: readonly string[]
-  /** Why a 200 answer is none, or null. */
-  answerProblem(shape: JsonShape): string | null
-  answerUsage(body: Uint8Array, shape: JsonShape): TokenUsage | null
+  /** Answers as a stream whatever the caller asked. */
+  readonly alwaysStreams?: true
+  /** How a route carries this endpoint: by the same one, or by another over a bridge. */
+  carriage(route: Route): Carriage
 }
 
-export interface EditOptions {
+export type BodyKind = "json" | "multipart"
+
+/** One way to carry a request to an upstream and its answer back: in one call, or as a job that is asked after. */
+export type Carriage = CallCarriage | JobCarriage
+
+export interface JobCarriage {
+  readonly kind: "job"
+  readonly endpoint: Endpoint
+  readonly vendor: ImageVendor
+}
+
+export interface CallCarriage {
+  readonly kind: "call"
+  /** The upstream's endpoint that is asked. */
+  readonly endpoint: Endpoint
+  body(ask: Ask, route: Route, options: BodyOptions): Uint8Array
+  /** Set where the body is not the caller's own. */
+  readonly contentType?: string
+  tap(ask: Ask): StreamTap
+  /** How an answer that is no event stream is taken: read whole and checked, or passed on as it comes. */
+  readonly answer: WholeReader | "pass_on"
+  /** The upstream's error body in the caller's dialect; absent where the two speak the same. */
+  errorBody?(status: number, body: Uint8Array): Uint8Array
+}
+
+export interface BodyOptions {
   /** False for a vendor that is known to refuse `stream_options`. */
   readonly streamOptions: boolean
+}
+
+/** Reads a whole JSON answer. */
+export interface WholeReader {
+  /** Top-level fields to look at. */
+  readonly fields: readonly string[]
+  read(body: Uint8Array, shape: JsonShape, ask: Ask): WholeReading | { readonly problem: string }
+}
+
+export interface WholeReading {
+  readonly body: Uint8Array
+  readonly usage: TokenUsage | null
+  /** Set where the answer's type is not the upstream's own. */
+  readonly contentType?: string
 }

@@ -7,10 +7,12 @@ import type { Principal } from "../core/principal.ts"
 import type { Ending, Story } from "../core/story.ts"
 import type { TokenUsage } from "../core/usage.ts"
 import type { Limiter } from "../limits/limiter.ts"
+import { streamHeaders } from "../upstream/headers.ts"
 import { readAsk } from "./ask.ts"
-import type { BegunStream, WholeAnswer } from "./attempt.ts"
-import { deliver } from "./delivery.ts"
+import type { BegunFlow, BegunStream, WholeAnswer } from "./attempt.ts"
+import { deliver, type StreamEnd } from "./delivery.ts"
 import { errorFor, type Failure } from "./failure.ts"
+import { passOn } from "./flow.ts"
 import type { Protocol } from "./protocol.ts"
 import { type Answered, findAnswer, type Journey, type TravelParts } from "./travel.ts"
 
@@ -34,6 +36,7 @@ export interface Call {
 export interface RelayParts extends TravelParts {
   readonly limiter: Limiter
   readonly counter: TokenCounter
+  readonly allowPrivateAddresses: boolean
   snapshot(): Snapshot
 }
 
@@ -51,15 +54,14 @@ export async function relay(call: Call, protocol: Protocol, house: RelayParts): 
     routes,
     request: call.request,
     query: call.query,
+    allowPrivateAddresses: snapshot.allowPrivateAddresses || house.allowPrivateAddresses,
     startedAt: call.startedAt,
     story,
   }
   try {
     const found = await findAnswer(journey, house)
     if (found.kind === "failure") return await refuse(found, journey, call, house)
-    return found.answer.kind === "whole"
-      ? pass(found, found.answer, story, call, house)
-      : stream(found, found.answer, journey, call, house)
+    return await hand(found, journey, call, house)
   } catch (error) {
     await endStory(story, "failed", error instanceof GatewayError ? error.code : "internal_error", call, house)
     throw error
@@ -97,6 +99,18 @@ async function takeSlot(call: Call, snapshot: Snapshot, limiter: Limiter): Promi
   }
 }
 
+/** Hands an answer to the caller: at once, as a stream of events, or as it comes. */
+function hand(found: Answered, journey: Journey, call: Call, house: RelayParts): Response | Promise<Response> {
+  switch (found.answer.kind) {
+    case "whole":
+      return pass(found, found.answer, journey.story, call, house)
+    case "stream":
+      return stream(found, found.answer, journey, call, house)
+    case "flow":
+      return flow(found, found.answer, journey, call, house)
+  }
+}
+
 async function pass(
   found: Answered,
   answer: WholeAnswer,
@@ -108,41 +122,59 @@ async function pass(
   story.status = answer.status
   story.usage = answer.usage
   await endStory(story, "completed", null, call, house)
-  return new Response(answer.body, { status: answer.status, headers: answer.headers })
+  const isStream = answer.headers["content-type"]?.startsWith("text/event-stream")
+  const headers = isStream ? { ...answer.headers, ...streamHeaders } : answer.headers
+  return new Response(answer.body, { status: answer.status, headers })
 }
 
 function stream(found: Answered, begun: BegunStream, journey: Journey, call: Call, house: RelayParts): Response {
   const { story } = journey
-  const { upstream } = found.route
+  const { timeouts } = found.route.upstream
   const count = async (): Promise<TokenUsage> => {
     story.estimated = true
     story.usage = await house.counter.count(journey.ask.bytes, begun.tap.produced)
     return story.usage
   }
   story.firstTokenAt = performance.now() - call.startedAt
-  let cut: () => void = () => {}
   return deliver(begun, {
     requestId: call.requestId,
     dialect: call.dialect,
-    silenceMs: upstream.timeouts.silence,
-    deadline: call.startedAt + upstream.timeouts.total,
+    silenceMs: timeouts.silence,
+    deadline: call.startedAt + timeouts.total,
     count,
-    onStart(endNow) {
+    ...untilItsEnd(found, story, call, house, async () => {
+      story.usage = begun.tap.usage ?? story.usage
+      // What an unfinished stream has produced was still produced: it is counted where the upstream did not say.
+      if (story.usage === null && begun.tap.countable) await count()
+    }),
+  })
+}
+
+function flow(found: Answered, begun: BegunFlow, { story }: Journey, call: Call, house: RelayParts): Response {
+  story.status = begun.status
+  story.firstTokenAt = performance.now() - call.startedAt
+  const deadline = call.startedAt + found.route.upstream.timeouts.nonStream
+  return passOn(begun, { deadline, ...untilItsEnd(found, story, call, house, async () => {}) })
+}
+
+/** What every answer that takes its time has in common: it can be cut, and at its end everything it held goes back. */
+function untilItsEnd(found: Answered, story: Story, call: Call, house: RelayParts, settle: () => Promise<void>) {
+  let cut: () => void = () => {}
+  return {
+    onStart(endNow: () => void) {
       cut = endNow
       house.running.add(cut)
     },
-    async onEnd({ ending, error }) {
+    async onEnd({ ending, error }: StreamEnd) {
       house.running.delete(cut)
       found.leave()
       house.limiter.give(call.principal.accountId, call.requestId)
       if (error === "upstream_stream_truncated" || error === "stream_silence_timeout")
-        house.health.circuit(upstream.id).trouble()
-      story.usage = begun.tap.usage ?? story.usage
-      // What an unfinished stream has produced was still produced: it is counted where the upstream did not say.
-      if (story.usage === null) await count()
+        house.health.circuit(found.route.upstream.id).trouble()
+      await settle()
       await endStory(story, ending, error, call, house)
     },
-  })
+  }
 }
 
 /** The last upstream's 4xx is the caller's to read; anything else becomes an error of ours. */

@@ -4,7 +4,7 @@ import type { Events } from "../core/events.ts"
 import type { AttemptRecord, Story } from "../core/story.ts"
 import type { Credential } from "../upstream/credentials.ts"
 import type { Health } from "../upstream/health.ts"
-import { attempt, type BegunStream, type WholeAnswer } from "./attempt.ts"
+import { type Answer, attempt } from "./attempt.ts"
 import { countsAgainstHealth, type Failure, verdictOn } from "./failure.ts"
 import type { Ask, Protocol } from "./protocol.ts"
 import type { RepeatBudget } from "./repeat-budget.ts"
@@ -31,6 +31,8 @@ export interface Journey {
   readonly routes: readonly Route[]
   readonly request: Request
   readonly query: string
+  /** Lets results be fetched from private addresses, for development. */
+  readonly allowPrivateAddresses: boolean
   /** By `performance.now()`. */
   readonly startedAt: number
   readonly story: Story
@@ -40,7 +42,7 @@ export interface Journey {
 export interface Answered {
   readonly kind: "answered"
   readonly route: Route
-  readonly answer: WholeAnswer | BegunStream
+  readonly answer: Answer
   leave(): void
 }
 
@@ -83,7 +85,7 @@ async function take(step: Step, journey: Journey, parts: TravelParts): Promise<A
   const { upstream } = route
   // Counted before the pause, or all who pause at the same time would share one permission.
   if (step.repeat) parts.budget.repeated()
-  if (step.pauseMs > 0) await Bun.sleep(step.pauseMs)
+  if (step.pauseMs > 0) await pause(step.pauseMs, journey.request.signal)
   // Asking for the signal is not free, so the first attempt does not.
   if (step.why !== "first" && journey.request.signal.aborted) {
     return { kind: "failure", cause: "client_gone", detail: "the caller left" }
@@ -91,15 +93,17 @@ async function take(step: Step, journey: Journey, parts: TravelParts): Promise<A
   const permit = parts.health.circuit(upstream.id).enter()
   const leave = parts.load.enter(upstream)
   const record = openRecord(step, journey)
+  const carriage = journey.protocol.carriage(route)
   const result = await attempt(route, {
     ask: journey.ask,
-    protocol: journey.protocol,
+    carriage,
     clientHeaders: journey.request.headers,
     query: journey.query,
-    // A call that is not streamed is read to its end and charged, also when the caller has left.
-    clientSignal: journey.ask.stream ? journey.request.signal : null,
+    // A call that is not streamed is read to its end and charged, also when the caller has left; a job is cancelled.
+    clientSignal: journey.ask.stream || carriage.kind === "job" ? journey.request.signal : null,
     credential: parts.credential(upstream),
     streamOptions: step.why !== "without_stream_options" && takesStreamOptions(upstream, parts),
+    allowPrivateAddresses: journey.allowPrivateAddresses,
     deadline: deadlineOf(journey, upstream),
     running: parts.running,
   })
@@ -116,6 +120,18 @@ async function take(step: Step, journey: Journey, parts: TravelParts): Promise<A
   else permit.withdraw()
   parts.events.attemptFailed(journey.story, record)
   return result
+}
+
+/** Waits, but not for a caller that leaves. */
+async function pause(ms: number, caller: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  const wake = (): void => resolve()
+  caller.addEventListener("abort", wake)
+  if (caller.aborted) resolve()
+  await promise
+  clearTimeout(timer)
+  caller.removeEventListener("abort", wake)
 }
 
 function takesStreamOptions(upstream: Upstream, parts: TravelParts): boolean {
@@ -138,7 +154,7 @@ function openRecord(step: Step, journey: Journey): AttemptRecord {
   return record
 }
 
-function closeRecord(record: AttemptRecord, result: WholeAnswer | BegunStream | Failure, journey: Journey): void {
+function closeRecord(record: AttemptRecord, result: Answer | Failure, journey: Journey): void {
   record.endedAt = performance.now() - journey.startedAt
   if (result.kind === "failure") {
     record.outcome = result.cause
@@ -146,6 +162,6 @@ function closeRecord(record: AttemptRecord, result: WholeAnswer | BegunStream | 
     record.detail = result.detail
   } else {
     record.outcome = "answered"
-    record.status = result.kind === "whole" ? result.status : 200
+    record.status = result.kind === "stream" ? 200 : result.status
   }
 }

@@ -22,6 +22,7 @@ export interface ModelFields {
 
 export interface ModelRow extends ModelFields {
   readonly id: string
+  readonly createdAt: number
 }
 
 export async function listModels(db: Reader): Promise<readonly ModelRow[]> {
@@ -29,6 +30,7 @@ export async function listModels(db: Reader): Promise<readonly ModelRow[]> {
   const byModel = Map.groupBy(await routesQuery(db).execute(), (route) => route.model_id)
   return rows.map((row) => ({
     id: row.id,
+    createdAt: Number(row.created_at),
     name: row.name,
     price: JSON.parse(row.price),
     endpoints: row.endpoints === null ? null : JSON.parse(row.endpoints),

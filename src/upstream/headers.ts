@@ -14,6 +14,8 @@ export function upstreamHeaders(
   upstream: Upstream,
   endpoint: Endpoint | null,
   secret: string | null,
+  /** The type of a body that a bridge wrote: then the caller's own dialect headers stay behind. */
+  translated?: string,
 ): Record<string, string> {
   const named = namedByConnection(client)
   const headers: Record<string, string> = {
@@ -25,9 +27,13 @@ export function upstreamHeaders(
     const value = client.get(name)
     if (value !== null && !named?.has(name)) headers[name] = value
   }
-  client.forEach((value, name) => {
-    if (name.startsWith("anthropic-") && !named?.has(name)) headers[name] = value
-  })
+  if (translated === undefined) {
+    client.forEach((value, name) => {
+      if (name.startsWith("anthropic-") && !named?.has(name)) headers[name] = value
+    })
+  } else {
+    headers["content-type"] = translated
+  }
   // In lower case, or a name that is spelled differently would be sent beside ours and both be joined.
   for (const name in upstream.headers) headers[name.toLowerCase()] = upstream.headers[name]!
   const { auth, authFor } = upstream.vendor

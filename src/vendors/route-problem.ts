@@ -24,7 +24,8 @@ const measuredAt: Readonly<Record<PriceUnit, readonly Endpoint[] | null>> = {
   request: null,
 }
 
-function isServed(preset: VendorPreset, endpoint: Endpoint): boolean {
+/** Whether a vendor can serve an endpoint, by its own path or over a bridge. */
+export function isServed(preset: VendorPreset, endpoint: Endpoint): boolean {
   const ways: readonly Endpoint[] = [endpoint, ...(bridges[endpoint] ?? [])]
   return ways.some((way) => preset.paths[way] !== undefined)
 }

@@ -118,20 +118,20 @@ describe("after the first byte: one in-band event, and no [DONE]", () => {
   })
 
   test.concurrent("a slow drip is cut at the total and not before", async () => {
-    await using stage = await scene(simulator, ["a", "b"], { timeouts: { silence: 1000, total: 1800 } })
+    await using stage = await scene(simulator, ["a", "b"], { timeouts: { silence: 1500, total: 2500 } })
     stage.vendor("a").behave({ kind: "stream", frames: Array(100).fill(first), gapMs: 150 })
     const answer = await stage.ask(true)
     const drops = dataOf(answer.text).length - 1
     expect(drops).toBeGreaterThan(2)
     expectInBandError(answer, first.repeat(drops), "timeout_error", "stream_total_timeout")
-    expect(answer.story.endedAt).toBeGreaterThanOrEqual(1800 - early)
-    expect(answer.story.endedAt).toBeLessThan(1800 + late)
+    expect(answer.story.endedAt).toBeGreaterThanOrEqual(2500 - early)
+    expect(answer.story.endedAt).toBeLessThan(2500 + late)
     expect(stage.calls()).toEqual([1, 0])
     await eventually(() => stage.vendor("a").calls[0]!.closedByPeer)
   })
 
   test.concurrent("a stream that has finished is a success, though its upstream never closes it", async () => {
-    await using stage = await scene(simulator, ["a"], { timeouts: { silence: 300 } })
+    await using stage = await scene(simulator, ["a"], { timeouts: { silence: 800 } })
     stage.vendor("a").behave({ kind: "stream", frames: [first, finishChunk], end: "stall" })
     const answer = await stage.ask(true)
     expect(answer.text.startsWith(first + finishChunk)).toBeTrue()
@@ -143,22 +143,23 @@ describe("after the first byte: one in-band event, and no [DONE]", () => {
 describe("what is not late", () => {
   for (const stream of [true, false]) {
     test.concurrent(`just in time is one attempt, ${stream ? "streamed" : "not streamed"}`, async () => {
-      const limit = 1500
+      const limit = 3000
       await using stage = await scene(simulator, ["a", "b"], { timeouts: { firstToken: limit, nonStream: limit } })
-      stage.vendor("a").behave({ kind: "chat", firstTokenDelayMs: limit - 600, gapMs: 0 })
+      stage.vendor("a").behave({ kind: "chat", firstTokenDelayMs: limit - 1200, gapMs: 0 })
       expectSuccess(await stage.ask(stream), stream)
       expect(stage.calls()).toEqual([1, 0])
     })
   }
 
   test.concurrent("a stream may take longer than the limit of calls that are not streamed", async () => {
-    await using stage = await scene(simulator, ["a", "b"], { timeouts: { nonStream: 300, firstToken: 300 } })
+    await using stage = await scene(simulator, ["a", "b"], { timeouts: { nonStream: 300, firstToken: 5000 } })
     stage.vendor("a").behave({ kind: "chat", text: "abcdefgh", chunks: 8, gapMs: 100 })
     expectSuccess(await stage.ask(true), true)
     expect(stage.calls()).toEqual([1, 0])
   })
 
-  test.concurrent("a client that stops reading is not upstream silence", async () => {
+  // Alone, because so many bytes hold up the timers of others.
+  test("a client that stops reading is not upstream silence", async () => {
     await using stage = await scene(simulator, ["a"], { timeouts: { silence: 300 } })
     stage.vendor("a").behave({ kind: "big", megabytes: 48, stream: true })
     const socket = connect({ port: portOf(stage.gateway), host: "127.0.0.1" })
@@ -186,17 +187,17 @@ describe("what is not late", () => {
 
 describe("one deadline for all attempts", () => {
   test.concurrent("hanging routes end together at the total", async () => {
-    await using stage = await scene(simulator, ["a", "b", "c", "d"], { timeouts: { firstToken: 500, total: 1200 } })
+    await using stage = await scene(simulator, ["a", "b", "c", "d"], { timeouts: { firstToken: 1000, total: 2500 } })
     for (const name of ["a", "b", "c", "d"]) stage.vendor(name).behave({ kind: "hang" })
     const answer = await stage.ask(true)
     expectError(answer, 504, "timeout_error", "stream_total_timeout")
     expect(answer.attempts).toEqual(["a:first:timeout", "b:next:timeout", "c:next:deadline"])
-    expect(answer.story.endedAt).toBeGreaterThanOrEqual(1200 - early)
-    expect(answer.story.endedAt).toBeLessThan(1200 + late)
+    expect(answer.story.endedAt).toBeGreaterThanOrEqual(2500 - early)
+    expect(answer.story.endedAt).toBeLessThan(2500 + late)
   })
 
   test.concurrent("the first-token limit counts anew for each route", async () => {
-    await using stage = await scene(simulator, ["a", "b", "c"], { timeouts: { firstToken: 600 } })
+    await using stage = await scene(simulator, ["a", "b", "c"], { timeouts: { firstToken: 1500 } })
     stage.vendor("a").behave({ kind: "hang" })
     stage.vendor("b").behave({ kind: "hang" })
     const answer = await stage.ask(true)
@@ -212,15 +213,15 @@ describe("one deadline for all attempts", () => {
   })
 
   test.concurrent("not streamed, slow refusals use up the time of the routes after them", async () => {
-    await using stage = await scene(simulator, ["a", "b", "c"], { timeouts: { nonStream: 1500 } })
+    await using stage = await scene(simulator, ["a", "b", "c"], { timeouts: { nonStream: 3000 } })
     stage.vendor("a").behave({ kind: "status", status: 401, delayMs: 400 })
     stage.vendor("b").behave({ kind: "status", status: 429, delayMs: 400 })
     stage.vendor("c").behave({ kind: "hang" })
     const answer = await stage.ask(false)
     expectError(answer, 504, "timeout_error", "request_timeout")
     expect(stage.calls()).toEqual([1, 1, 1])
-    expect(answer.story.endedAt).toBeGreaterThanOrEqual(1500 - early)
-    expect(answer.story.endedAt).toBeLessThan(1500 + late)
+    expect(answer.story.endedAt).toBeGreaterThanOrEqual(3000 - early)
+    expect(answer.story.endedAt).toBeLessThan(3000 + late)
   })
 
   test.concurrent("a wait that would outlast the deadline is not begun: the next route, else the answer that came", async () => {
@@ -246,7 +247,7 @@ describe("an upstream's own limits beat the common ones", () => {
     const timeouts = { ...short, total: 60_000 }
     await using stage = await scene(simulator, ["a", "b"], {
       timeouts,
-      each: { a: { timeouts: { firstToken: 5000 } } },
+      each: { a: { timeouts: { firstToken: 5000, silence: 5000 } } },
     })
     stage.vendor("a").behave({ kind: "chat", firstTokenDelayMs: 800 })
     expectSuccess(await stage.ask(true), true)
@@ -267,10 +268,10 @@ describe("an upstream's own limits beat the common ones", () => {
 
   test.concurrent("silence and total", async () => {
     const frames = [first, second]
-    await using silent = await scene(simulator, ["a"], { each: { a: { timeouts: { silence: 300 } } } })
+    await using silent = await scene(simulator, ["a"], { each: { a: { timeouts: { silence: 800 } } } })
     silent.vendor("a").behave({ kind: "stream", frames, end: "stall" })
     expectInBandError(await silent.ask(true), first + second, "timeout_error", "stream_silence_timeout")
-    await using endless = await scene(simulator, ["a"], { each: { a: { timeouts: { total: 500 } } } })
+    await using endless = await scene(simulator, ["a"], { each: { a: { timeouts: { total: 1500 } } } })
     endless.vendor("a").behave({ kind: "stream", frames, end: "stall" })
     expectInBandError(await endless.ask(true), first + second, "timeout_error", "stream_total_timeout")
     await using patient = await scene(simulator, ["a"], {

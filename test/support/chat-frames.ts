@@ -1,5 +1,5 @@
 import { joinBytes, textOf, utf8 } from "../../src/lib/bytes.ts"
-import { ChatTap } from "../../src/relay/chat-tap.ts"
+import { ChatTap } from "../../src/relay/taps/chat.ts"
 
 const noBytes = new Uint8Array(0)
 

@@ -32,6 +32,7 @@ export interface TestGateway {
 }
 
 export const testKey = "sk-test-acme-0123456789"
+export const testAdminToken = "admin-token-0123456789"
 const masterKey = "test-master-key-0123456789abcdef0123456789"
 
 export async function startGateway(document: ConfigDocument, database?: DatabaseTarget): Promise<TestGateway> {
@@ -40,7 +41,13 @@ export async function startGateway(document: ConfigDocument, database?: Database
   const vault = openVault(masterKey)
   const recorded = recordEvents()
   await applyConfig(store, vault, withAccount(document), { prune: false })
-  const gateway = await openGateway({ store, vault, events: recorded.events })
+  const gateway = await openGateway({
+    store,
+    vault,
+    events: recorded.events,
+    adminToken: testAdminToken,
+    allowPrivateAddresses: true,
+  })
   const listening = listen("127.0.0.1", 0, gateway.handle)
   return {
     url: listening.url,

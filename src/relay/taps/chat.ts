@@ -1,55 +1,31 @@
-import type { ErrorDialect } from "../core/endpoints.ts"
-import { errorEnvelope } from "../core/error-envelope.ts"
-import type { GatewayError } from "../core/errors.ts"
-import { isObject } from "../core/json.ts"
-import { readChatUsage, type TokenUsage } from "../core/usage.ts"
-import { joinBytes, utf8 } from "../lib/bytes.ts"
-import { type SseEvent, SseSplitter } from "../lib/sse.ts"
+import type { ErrorDialect } from "../../core/endpoints.ts"
+import { errorEnvelope } from "../../core/error-envelope.ts"
+import type { GatewayError } from "../../core/errors.ts"
+import { isObject, parseObject } from "../../core/json.ts"
+import { readChatUsage, type TokenUsage } from "../../core/usage.ts"
+import { joinBytes, utf8 } from "../../lib/bytes.ts"
+import type { SseEvent } from "../../lib/sse.ts"
+import { type Fate, ForwardingTap } from "./forwarding.ts"
 import type { StreamState, StreamTap } from "./tap.ts"
 
 const doneFrame = utf8("data: [DONE]\n\n")
-const LF = 0x0a
-const CR = 0x0d
-
-/** What is to become of an event's bytes. */
-type Fate = "forward" | "hold" | "drop" | "done"
 
 /**
  * Reads a chat-completions stream. Bytes pass unchanged; only the usage chunk is held until the end, so that exactly
  * one is delivered, directly before `[DONE]`.
  */
-export class ChatTap implements StreamTap {
+export class ChatTap extends ForwardingTap implements StreamTap {
+  readonly countable = true
   begun = false
-  ended = false
   error: string | null = null
   progress = 0
   usage: TokenUsage | null = null
   produced = ""
 
-  readonly #splitter = new SseSplitter()
   readonly #openChoices = new Set<number>()
   readonly #finishedChoices = new Set<number>()
   #rawUsage: unknown = null
   #identity: { id: string; created: unknown; model: unknown; systemFingerprint: unknown } | null = null
-  /** The upstream's own usage chunk with whatever comments followed it, byte for byte. */
-  #heldUsage: Uint8Array[] | null = null
-  #doneBytes: Uint8Array = doneFrame
-
-  push(chunk: Uint8Array): Uint8Array | null {
-    if (this.ended) return null
-    const { bytes, events, consumed } = this.#splitter.push(chunk)
-    return this.#take(bytes, events, consumed)
-  }
-
-  end(): Uint8Array | null {
-    if (this.ended) return null
-    const { bytes, events } = this.#splitter.end()
-    const last = events.at(-1)
-    // A tail that was cut in mid-event must not reach the caller as if it were one.
-    if (last === undefined || (last.data !== "[DONE]" && parse(last.data ?? "") === null)) return null
-    const whole = joinBytes([bytes, utf8("\n\n")])
-    return this.#take(whole, [{ ...last, end: whole.length }], whole.length)
-  }
 
   get state(): StreamState {
     if (this.error !== null) return "error_sent"
@@ -62,7 +38,8 @@ export class ChatTap implements StreamTap {
   }
 
   closing(counted: TokenUsage | null): Uint8Array {
-    if (this.#heldUsage !== null) return joinBytes([...this.#heldUsage, this.#doneBytes])
+    const done = this.marker ?? doneFrame
+    if (this.held !== null) return joinBytes([...this.held, done])
     const usage = this.#rawUsage ?? (counted === null ? null : chatUsage(counted))
     const chunk = {
       id: this.#identity?.id ?? "",
@@ -75,46 +52,22 @@ export class ChatTap implements StreamTap {
       choices: [],
       usage,
     }
-    return joinBytes([utf8(`data: ${JSON.stringify(chunk)}\n\n`), this.#doneBytes])
+    return joinBytes([utf8(`data: ${JSON.stringify(chunk)}\n\n`), done])
   }
 
   errorFrame(error: GatewayError, requestId: string, dialect: ErrorDialect): Uint8Array {
-    return utf8(`data: ${errorEnvelope(error, requestId, dialect)}\n\n`)
+    return chatErrorFrame(error, requestId, dialect)
   }
 
-  #take(bytes: Uint8Array, events: readonly SseEvent[], consumed: number): Uint8Array | null {
-    let from = 0
-    const parts: Uint8Array[] = []
-    for (const event of events) {
-      const fate = this.#read(event)
-      if (fate === "forward") continue
-      if (event.start > from) parts.push(bytes.subarray(from, event.start))
-      from = event.end
-      const own = bytes.slice(event.start, event.end)
-      if (fate === "done") {
-        this.ended = true
-        this.#doneBytes = withLineFeed(own)
-        return parts.length === 0 ? null : joinBytes(parts)
-      }
-      if (fate === "drop") continue
-      if (event.data !== null) this.#heldUsage = [own]
-      else this.#heldUsage?.push(own)
-    }
-    if (from < consumed) {
-      const rest = from === 0 && consumed === bytes.length ? bytes : bytes.subarray(from, consumed)
-      // Line ends behind a held chunk, such as the second half of its last CRLF, must not overtake it.
-      if (this.#heldUsage !== null && rest.every(isLineEnd)) this.#heldUsage.push(rest.slice())
-      else parts.push(rest)
-    }
-    return parts.length === 0 ? null : joinBytes(parts)
+  protected override isWhole(data: string): boolean {
+    return data === "[DONE]" || parseObject(data) !== null
   }
 
-  #read(event: SseEvent): Fate {
-    if (event.data === null) return this.#heldUsage === null ? "forward" : "hold"
-    if (event.data === "[DONE]") return "done"
-    const chunk = parse(event.data)
+  protected override read(event: SseEvent, data: string): Fate {
+    if (data === "[DONE]") return "end"
+    const chunk = parseObject(data)
     if (event.event === "error" || (chunk?.error !== undefined && chunk.error !== null)) {
-      this.error = event.data
+      this.error = data
       this.progress += 1
       return "forward"
     }
@@ -129,7 +82,7 @@ export class ChatTap implements StreamTap {
     if (choices.length === 0) return this.#readWithoutChoices(chunk, usage)
     this.progress += 1
     // A later usage is the one that counts, so the chunk held for the end no longer tells the truth.
-    if (usage !== null) this.#heldUsage = null
+    if (usage !== null) this.dropHeld()
     for (const choice of choices) this.#readChoice(choice)
     return "forward"
   }
@@ -141,7 +94,7 @@ export class ChatTap implements StreamTap {
     this.progress += 1
     if (Array.isArray(chunk.choices) && chunk.id === this.#identity?.id) return "hold"
     // Clients stumble over a usage chunk without choices or with a foreign id: ours takes its place at the end.
-    this.#heldUsage = null
+    this.dropHeld()
     return "drop"
   }
 
@@ -172,22 +125,9 @@ export class ChatTap implements StreamTap {
   }
 }
 
-function isLineEnd(byte: number): boolean {
-  return byte === LF || byte === CR
-}
-
-/** The end marker with its last CRLF whole: nothing behind the marker is read, so a LF still on its way is put here. */
-function withLineFeed(marker: Uint8Array): Uint8Array {
-  return marker.at(-1) === CR && marker.at(-2) === LF ? joinBytes([marker, Uint8Array.of(LF)]) : marker
-}
-
-function parse(data: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(data)
-    return isObject(value) ? value : null
-  } catch {
-    return null
-  }
+/** An error in mid-stream as chat clients understand it. */
+export function chatErrorFrame(error: GatewayError, requestId: string, dialect: ErrorDialect): Uint8Array {
+  return utf8(`data: ${errorEnvelope(error, requestId, dialect)}\n\n`)
 }
 
 /** What a delta adds to the answer; null when it carries nothing of it, like the role-only first chunk. */

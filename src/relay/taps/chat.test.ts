@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
-import { delta, done, finish, frame, read, role, tokens, usageFrame } from "../../test/support/chat-frames.ts"
-import { GatewayError } from "../core/errors.ts"
-import { textOf, utf8 } from "../lib/bytes.ts"
-import { ChatTap } from "./chat-tap.ts"
+import { delta, done, finish, frame, read, role, tokens, usageFrame } from "../../../test/support/chat-frames.ts"
+import { GatewayError } from "../../core/errors.ts"
+import { textOf, utf8 } from "../../lib/bytes.ts"
+import { ChatTap } from "./chat.ts"
 
 const dataOf = (text: string): unknown[] =>
   text

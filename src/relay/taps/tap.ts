@@ -1,6 +1,6 @@
-import type { ErrorDialect } from "../core/endpoints.ts"
-import type { GatewayError } from "../core/errors.ts"
-import type { TokenUsage } from "../core/usage.ts"
+import type { ErrorDialect } from "../../core/endpoints.ts"
+import type { GatewayError } from "../../core/errors.ts"
+import type { TokenUsage } from "../../core/usage.ts"
 
 /** How an upstream's stream stands. `complete`: it may be ended as a success. */
 export type StreamState = "open" | "complete" | "error_sent"
@@ -26,6 +26,8 @@ export interface StreamTap {
   readonly usage: TokenUsage | null
   /** What the model has produced so far, for counting where the upstream does not. */
   readonly produced: string
+  /** Whether tokens are what this stream is made of. */
+  readonly countable: boolean
   /** Whether a successful end must bring a usage that only counting can give. */
   readonly wantsCount: boolean
   /** The last frames of a successful stream: usage, once, and the end marker. */

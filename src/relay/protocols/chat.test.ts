@@ -1,19 +1,22 @@
 import { describe, expect, test } from "bun:test"
-import { sampleRoute } from "../../test/support/catalog-samples.ts"
-import { GatewayError } from "../core/errors.ts"
-import { textOf, utf8 } from "../lib/bytes.ts"
-import { scanJson } from "../lib/json-bytes.ts"
-import { readAsk } from "./ask.ts"
-import { bodyFor } from "./body.ts"
+import { sampleRoute } from "../../../test/support/catalog-samples.ts"
+import { GatewayError } from "../../core/errors.ts"
+import { textOf, utf8 } from "../../lib/bytes.ts"
+import { scanJson } from "../../lib/json-bytes.ts"
+import { readAsk } from "../ask.ts"
 import { chat } from "./chat.ts"
 
 function ask(body: string) {
   return readAsk(new Request("http://gateway/v1/chat/completions", { method: "POST", body }), chat)
 }
 
+const native = chat.carriage(sampleRoute("m"))
+if (native.kind !== "call") throw new Error("chat is one call")
+const bodyFor = native.body
+
 /** What goes upstream for a body, to a route whose model has the same name. */
 async function sent(body: string, streamOptions = true, upstreamModel = "m"): Promise<string> {
-  return textOf(bodyFor(await ask(body), sampleRoute(upstreamModel), chat, { streamOptions }))
+  return textOf(bodyFor(await ask(body), sampleRoute(upstreamModel), { streamOptions }))
 }
 
 describe("asking for usage on a stream", () => {
@@ -96,7 +99,7 @@ describe("asking for usage on a stream", () => {
 
   test("a body that needs no change is sent as the very same bytes", async () => {
     const asked = await ask('{"model":"m","stream":true,"stream_options":{"include_usage" : true}}')
-    expect(bodyFor(asked, sampleRoute("m"), chat, { streamOptions: true })).toBe(asked.bytes)
+    expect(bodyFor(asked, sampleRoute("m"), { streamOptions: true })).toBe(asked.bytes)
   })
 
   test.each([
@@ -131,30 +134,38 @@ describe("asking for usage on a stream", () => {
 })
 
 describe("a whole answer", () => {
-  const shapeOf = (text: string) => scanJson(utf8(text), chat.answerFields)
-  const usageOf = (text: string) => chat.answerUsage(utf8(text), shapeOf(text))
+  const reader = native.answer
+  if (reader === "pass_on") throw new Error("chat answers are read whole")
+  const asked = ask('{"model":"m"}')
+  const readAnswer = async (text: string) => reader.read(utf8(text), scanJson(utf8(text), reader.fields), await asked)
+  const usageOf = async (text: string) => {
+    const reading = await readAnswer(text)
+    return "usage" in reading ? reading.usage : undefined
+  }
 
   test.each(['{"choices":[]}', "{}", '{"error":null}', '{"error":{"message":"x"},"choices":[]}'])(
     "%s is one",
-    (text) => {
-      expect(chat.answerProblem(shapeOf(text))).toBeNull()
+    async (text) => {
+      expect(await readAnswer(text)).not.toHaveProperty("problem")
     },
   )
 
-  test.each(['{"error":{"message":"x"}}', '{"error":"x"}', "[]", "null", '"text"', "3"])("%s is none", (text) => {
-    expect(chat.answerProblem(shapeOf(text))).toBeString()
+  test.each(['{"error":{"message":"x"}}', '{"error":"x"}', "[]", "null", '"text"', "3"])("%s is none", async (text) => {
+    expect(await readAnswer(text)).toHaveProperty("problem")
   })
 
-  test("its usage is read from the top level, and from nowhere else", () => {
-    expect(usageOf('{"x":{"usage":{"prompt_tokens":9}},"usage":{"prompt_tokens":1,"completion_tokens":2}}')).toEqual({
+  test("its usage is read from the top level, and from nowhere else", async () => {
+    expect(
+      await usageOf('{"x":{"usage":{"prompt_tokens":9}},"usage":{"prompt_tokens":1,"completion_tokens":2}}'),
+    ).toEqual({
       input: 1,
       cachedInput: 0,
       cacheWrite: 0,
       output: 2,
       reasoning: 0,
     })
-    expect(usageOf('{"x":{"usage":{"prompt_tokens":9}}}')).toBeNull()
-    expect(usageOf('{"usage":null}')).toBeNull()
-    expect(usageOf('{"usage":[1]}')).toBeNull()
+    expect(await usageOf('{"x":{"usage":{"prompt_tokens":9}}}')).toBeNull()
+    expect(await usageOf('{"usage":null}')).toBeNull()
+    expect(await usageOf('{"usage":[1]}')).toBeNull()
   })
 })

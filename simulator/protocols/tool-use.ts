@@ -1,14 +1,25 @@
 import { isObject } from "../../src/core/json.ts"
-import type { ChatAsk, Tool } from "./chat-request.ts"
+import type { BehaviourOf } from "../behaviour.ts"
+import type { Conversation, Tool, ToolCall } from "./conversation.ts"
+import { shortId } from "./ids.ts"
+
+type Saying = Pick<BehaviourOf<"chat">, "text" | "toolCalls">
+
+/** The calls the step asks for, or the one that a lively model would make; ids begin as the protocol's do. */
+export function toolCallsOf(ask: Conversation, step: Saying, idPrefix: string): ToolCall[] {
+  if (step.toolCalls !== undefined) return step.toolCalls.map((call) => ({ id: idPrefix + shortId(), ...call }))
+  const tool = step.text === undefined ? toolToCall(ask) : undefined
+  return tool === undefined ? [] : [{ id: idPrefix + shortId(), name: tool.name, arguments: sampleArguments(tool) }]
+}
 
 /** The tool a lively model would call: the one it is told to, or one that the user's words mention. */
-export function toolToCall(ask: ChatAsk): Tool | undefined {
+function toolToCall(ask: Conversation): Tool | undefined {
   if (ask.lastRole === "tool" || ask.toolChoice === "none") return undefined
   if (ask.toolChoice === "required") return mentioned(ask) ?? ask.tools[0]
   return ask.tools.find(({ name }) => name === ask.toolChoice) ?? mentioned(ask)
 }
 
-function mentioned({ tools, lastUserText }: ChatAsk): Tool | undefined {
+function mentioned({ tools, lastUserText }: Conversation): Tool | undefined {
   const words = plain(lastUserText)
   return tools.find(({ name }) => words.includes(plain(name)))
 }
@@ -19,7 +30,7 @@ function plain(text: string): string {
 }
 
 /** Arguments that fit the tool's schema at a glance: a sample for each property. */
-export function sampleArguments(tool: Tool): string {
+function sampleArguments(tool: Tool): string {
   return JSON.stringify(sampleObject(tool.parameters))
 }
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import fc from "fast-check"
-import { delta, done, finish, read, role, usageFrame } from "../../test/support/chat-frames.ts"
-import { joinBytes, textOf, utf8 } from "../lib/bytes.ts"
-import { ChatTap } from "./chat-tap.ts"
+import { delta, done, finish, read, role, usageFrame } from "../../../test/support/chat-frames.ts"
+import { joinBytes, textOf, utf8 } from "../../lib/bytes.ts"
+import { ChatTap } from "./chat.ts"
 
 const noBytes = new Uint8Array(0)
 

@@ -1,0 +1,50 @@
+import type { Bridge } from "../../bridge/translator.ts"
+import type { Endpoint } from "../../core/endpoints.ts"
+import type { JsonObject } from "../../core/json.ts"
+import { parseObject } from "../../core/json.ts"
+import type { TokenUsage } from "../../core/usage.ts"
+import { textOf, utf8 } from "../../lib/bytes.ts"
+import type { CallCarriage } from "../protocol.ts"
+import { BridgeTap, type ErrorFrame } from "../taps/bridge.ts"
+
+type ReadUsage = (usage: unknown) => TokenUsage | null
+type ErrorBody = (status: number, body: unknown) => JsonObject
+
+/** A carriage that translates: the caller's dialect on this side, the upstream's on the other. */
+export function overBridge(
+  endpoint: Endpoint,
+  bridge: Bridge,
+  parts: { readUsage: ReadUsage; errorFrame: ErrorFrame; errorBody?: ErrorBody; present?: Presentation },
+): CallCarriage {
+  const { readUsage, errorFrame, errorBody, present = asJson } = parts
+  return {
+    kind: "call",
+    endpoint,
+    contentType: "application/json",
+    body: (ask, route, { streamOptions }) =>
+      utf8(
+        JSON.stringify(
+          bridge.request(ask.json(), { upstreamModel: route.upstreamModel, stream: ask.stream, streamOptions }),
+        ),
+      ),
+    tap: (ask) => new BridgeTap(bridge.stream(ask.json()), errorFrame),
+    answer: {
+      fields: [],
+      read(body, _shape, ask) {
+        const answered = parseObject(textOf(body))
+        if (answered === null) return { problem: "the answer is not a JSON object" }
+        if (answered.error !== undefined && answered.error !== null)
+          return { problem: "the answer is an error under status 200" }
+        return { ...present(bridge.answer(answered as JsonObject, ask.json())), usage: readUsage(answered.usage) }
+      },
+    },
+    ...(errorBody === undefined
+      ? {}
+      : { errorBody: (status, body) => utf8(JSON.stringify(errorBody(status, parseObject(textOf(body))))) }),
+  }
+}
+
+/** How a whole answer is written for the caller. */
+export type Presentation = (answer: JsonObject) => { readonly body: Uint8Array; readonly contentType: string }
+
+const asJson: Presentation = (answer) => ({ body: utf8(JSON.stringify(answer)), contentType: "application/json" })

@@ -1,0 +1,1 @@
+export const mebibyte = 1024 * 1024

@@ -1,0 +1,87 @@
+import type { GatewayError } from "../../core/errors.ts"
+import { isObject, parseObject } from "../../core/json.ts"
+import { readResponsesUsage } from "../../core/responses-usage.ts"
+import type { TokenUsage } from "../../core/usage.ts"
+import { utf8 } from "../../lib/bytes.ts"
+
+import type { SseEvent } from "../../lib/sse.ts"
+import { type Fate, ForwardingTap } from "./forwarding.ts"
+import type { StreamState, StreamTap } from "./tap.ts"
+
+const finalTypes: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.failed"])
+
+/** Reads a stream of the responses API. Every event passes unchanged; the final one is its end marker. */
+export class ResponsesTap extends ForwardingTap implements StreamTap {
+  readonly countable = true
+  begun = false
+  error: string | null = null
+  progress = 0
+  usage: TokenUsage | null = null
+  produced = ""
+  /** The usage stands in the final event, which is the upstream's own: nothing is added to it. */
+  readonly wantsCount = false
+  #sequence = -1
+
+  get state(): StreamState {
+    if (this.error !== null) return "error_sent"
+    return this.ended ? "complete" : "open"
+  }
+
+  closing(): Uint8Array {
+    return this.marker ?? new Uint8Array()
+  }
+
+  errorFrame(error: GatewayError, requestId: string): Uint8Array {
+    return responsesErrorFrame(error, requestId, this.#sequence + 1)
+  }
+
+  protected override isWhole(data: string): boolean {
+    return parseObject(data) !== null
+  }
+
+  protected override read(event: SseEvent, data: string): Fate {
+    const value = parseObject(data)
+    if (value === null) return data === "[DONE]" ? "drop" : "forward"
+    const type = typeof value.type === "string" ? value.type : (event.event ?? "")
+    if (typeof value.sequence_number === "number") this.#sequence = value.sequence_number
+    if (type === "keepalive" || type === "ping") return "forward"
+    this.progress += 1
+    if (type === "error" || event.event === "error") {
+      this.error = data
+      return "forward"
+    }
+    if (finalTypes.has(type)) return this.#readFinal(value)
+    if (type.endsWith(".delta")) this.#readDelta(value.delta)
+    else if (type.endsWith(".done")) this.begun = true
+    return "forward"
+  }
+
+  #readFinal(value: Record<string, unknown>): Fate {
+    this.begun = true
+    const response = isObject(value.response) ? value.response : {}
+    this.usage = readResponsesUsage(response.usage)
+    return "end"
+  }
+
+  #readDelta(delta: unknown): void {
+    if (typeof delta !== "string") {
+      this.begun = true
+      return
+    }
+    if (delta === "") return
+    this.begun = true
+    this.produced += delta
+  }
+}
+
+export function responsesErrorFrame(error: GatewayError, requestId: string, sequence: number): Uint8Array {
+  const event = {
+    type: "error",
+    code: error.code,
+    message: error.message,
+    param: null,
+    sequence_number: sequence,
+    request_id: requestId,
+  }
+  return utf8(`event: error\ndata: ${JSON.stringify(event)}\n\n`)
+}
