@@ -183,16 +183,16 @@ describe("the routes for an endpoint", () => {
   ]
   const routes = [route("claude", { priority: 1 }), route("main", { priority: 2 }), route("local", { priority: 3 })]
 
-  test("are those whose vendor has it, in the same order", () => {
+  test("are those whose vendor has it, by its own path or over a bridge, in the same order", () => {
     const snapshot = snapshotOf({ upstreams, models: [model("m", routes)] })
     const m = snapshot.models.get("m")!
     const names = (endpoint: Parameters<Snapshot["routes"]>[1]) =>
       snapshot.routes(m, endpoint).map((served) => served.upstream.name)
-    expect(names("chat")).toEqual(["main", "local"])
-    expect(names("messages")).toEqual(["claude", "local"])
+    expect(names("chat")).toEqual(["claude", "main", "local"])
+    expect(names("messages")).toEqual(["claude", "main", "local"])
     expect(names("image_generations")).toEqual(["main"])
     expect(names("video")).toEqual([])
-    expect(names("chat")).toEqual(["main", "local"])
+    expect(names("chat")).toEqual(["claude", "main", "local"])
   })
 
   test("are none where the operator left the endpoint out", () => {

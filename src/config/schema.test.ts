@@ -73,6 +73,7 @@ test("editors can complete every section, every vendor and the vendors' own sett
     "accounts",
     "people",
     "timeouts",
+    "cors",
     "allow_private_addresses",
   ])
   expect(part(properties(items("upstreams")), "vendor").enum).toEqual([...vendorNames])

@@ -1,15 +1,13 @@
 import type { Route } from "../core/catalog.ts"
 import { GatewayError } from "../core/errors.ts"
-import type { TokenUsage } from "../core/usage.ts"
 import { blankOut, joinBytes, textOf } from "../lib/bytes.ts"
 import { JsonProblem, type JsonShape, scanJson } from "../lib/json-bytes.ts"
 import { post, Unreachable } from "../upstream/client.ts"
-import type { Credential } from "../upstream/credentials.ts"
 import { clientHeaders, upstreamHeaders } from "../upstream/headers.ts"
+import type { Answer, AttemptTerms, BegunFlow, BegunStream, StreamReader, WholeAnswer } from "./answer.ts"
 import type { Failure, FailureCause } from "./failure.ts"
 import { runImageJob } from "./image-job.ts"
-import type { Ask, CallCarriage, Carriage, WholeReader } from "./protocol.ts"
-import type { StreamTap } from "./taps/tap.ts"
+import type { Ask, CallCarriage, WholeReader } from "./protocol.ts"
 
 /** The largest whole answer, error answer and held-back preamble the gateway collects. */
 const mostAnswerBytes = 100 * 1024 * 1024
@@ -18,59 +16,6 @@ const mostHeldBytes = 1024 * 1024
 
 /** What the runtime decodes by itself; a chain of encodings it would hand on as it came. */
 const readableEncodings: ReadonlySet<string> = new Set(["identity", "gzip", "x-gzip", "deflate", "br", "zstd"])
-
-/** A whole answer, read to its end. */
-export interface WholeAnswer {
-  readonly kind: "whole"
-  readonly status: number
-  readonly headers: Record<string, string>
-  readonly body: Uint8Array
-  readonly usage: TokenUsage | null
-}
-
-/** A stream that has begun: its first token is among the bytes held. */
-export interface BegunStream {
-  readonly kind: "stream"
-  readonly headers: Record<string, string>
-  readonly reader: StreamReader
-  readonly tap: StreamTap
-  readonly held: Uint8Array
-  /** Ends the upstream call at once. */
-  readonly abort: () => void
-}
-
-/** An answer that is passed on as it comes; its first bytes have arrived. */
-export interface BegunFlow {
-  readonly kind: "flow"
-  readonly status: number
-  readonly headers: Record<string, string>
-  readonly reader: StreamReader
-  readonly first: Uint8Array
-  /** Ends the upstream call at once. */
-  readonly abort: () => void
-}
-
-export type Answer = WholeAnswer | BegunStream | BegunFlow
-
-export type StreamReader = ReadableStreamDefaultReader<Uint8Array>
-
-export interface AttemptTerms {
-  readonly ask: Ask
-  readonly carriage: Carriage
-  readonly clientHeaders: Headers
-  /** The query string with its question mark, or nothing. */
-  readonly query: string
-  /** Set for calls that end when the caller leaves. */
-  readonly clientSignal: AbortSignal | null
-  readonly credential: Credential
-  readonly streamOptions: boolean
-  /** Lets results be fetched from private addresses, for development. */
-  readonly allowPrivateAddresses: boolean
-  /** When the request as a whole must be over, by `performance.now()`. */
-  readonly deadline: number
-  /** Holds what ends this attempt, while it runs, for an instance that can wait no longer. */
-  readonly running: Set<() => void>
-}
 
 /** Asks one upstream once. Resolves at the first token or byte, at the whole answer, or at the failure; it never throws. */
 export async function attempt(route: Route, terms: AttemptTerms): Promise<Answer | Failure> {

@@ -3,7 +3,7 @@ import { type ErrorCode, GatewayError } from "../core/errors.ts"
 import type { Ending } from "../core/story.ts"
 import type { TokenUsage } from "../core/usage.ts"
 import { streamHeaders } from "../upstream/headers.ts"
-import type { BegunStream } from "./attempt.ts"
+import type { BegunStream } from "./answer.ts"
 import { Watchdog } from "./watchdog.ts"
 
 /** How long the rest of an upstream's body may take after its end marker, so that the connection can be used again. */

@@ -1,5 +1,5 @@
 import { GatewayError } from "../core/errors.ts"
-import type { BegunFlow } from "./attempt.ts"
+import type { BegunFlow } from "./answer.ts"
 import type { StreamEnd } from "./delivery.ts"
 
 export interface FlowTerms {

@@ -9,7 +9,7 @@ import { Forbidden } from "../upstream/guard.ts"
 import { clientHeaders, upstreamHeaders } from "../upstream/headers.ts"
 import { type ResponseFormat, readImageAsk } from "../vendors/image/ask.ts"
 import { mayCarryCredential } from "../vendors/image/hosts.ts"
-import type { AttemptTerms, WholeAnswer } from "./attempt.ts"
+import type { AttemptTerms, WholeAnswer } from "./answer.ts"
 import type { Failure, FailureCause } from "./failure.ts"
 
 /** How soon a job is asked after: quickly at first, then less and less often. */

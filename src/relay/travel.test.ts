@@ -59,7 +59,16 @@ async function journey(): Promise<Journey> {
     estimated: false,
   }
   const ask = await readAsk(request, chat)
-  return { ask, protocol: chat, routes: [route], request, query: "", startedAt: performance.now(), story }
+  return {
+    ask,
+    protocol: chat,
+    routes: [route],
+    request,
+    query: "",
+    allowPrivateAddresses: false,
+    startedAt: performance.now(),
+    story,
+  }
 }
 
 function openCircuit(parts: TravelParts): void {

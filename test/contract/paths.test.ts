@@ -23,7 +23,6 @@ function ask(headers: readonly string[], text = body, target = chatPath, method 
 }
 
 const unknown = [
-  "/",
   "//",
   "/v1",
   "/v1/",
