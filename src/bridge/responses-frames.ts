@@ -60,6 +60,11 @@ export class ResponseFrames {
   #next = 0
   #text = ""
 
+  /** The number of the next event. */
+  get next(): number {
+    return this.#next
+  }
+
   /** Everything written since the last call. */
   take(): string {
     const text = this.#text

@@ -45,6 +45,10 @@ export class ChatToResponsesStream implements StreamTranslator {
     this.#items = new OutputItems(this.#frames, toolNames(asked), earlierCallIds(asked))
   }
 
+  get sequence(): number {
+    return this.#frames.next
+  }
+
   get complete(): boolean {
     return this.error === null && (this.ended || this.#finishReason !== null)
   }

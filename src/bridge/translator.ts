@@ -35,6 +35,8 @@ export interface StreamTranslator {
   readonly error: string | null
   /** Grows with each event that is neither a comment nor a ping. */
   readonly progress: number
+  /** The number of the next event, in dialects that number them. */
+  readonly sequence?: number
   /** What the upstream reported so far; null: nothing. */
   readonly usage: TokenUsage | null
   /** What the model has produced so far, for counting. */

@@ -1,7 +1,6 @@
-/** What a page may send and read; browsers ask about both. */
-const allowedHeaders =
-  "authorization, x-api-key, content-type, accept, idempotency-key, openai-beta, anthropic-version, anthropic-beta"
-const exposedHeaders = "x-request-id, x-upstream-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining"
+/** What a page may read. */
+const exposedHeaders =
+  "x-request-id, x-upstream-request-id, retry-after, x-should-retry, x-ratelimit-limit, x-ratelimit-remaining"
 const preflightSeconds = "600"
 
 /** The origin to be allowed: null where the request has none or the operator does not list it. */
@@ -17,18 +16,18 @@ export function isPreflight(request: Request): boolean {
   return request.method === "OPTIONS" && request.headers.has("access-control-request-method")
 }
 
-export function preflightResponse(origin: string, allow: string, requestId: string): Response {
-  return new Response(null, {
-    status: 204,
-    headers: {
-      "access-control-allow-origin": origin,
-      "access-control-allow-methods": allow,
-      "access-control-allow-headers": allowedHeaders,
-      "access-control-max-age": preflightSeconds,
-      vary: "origin",
-      "x-request-id": requestId,
-    },
-  })
+export function preflightResponse(request: Request, origin: string, allow: string, requestId: string): Response {
+  const headers: Record<string, string> = {
+    "access-control-allow-origin": origin,
+    "access-control-allow-methods": allow,
+    "access-control-max-age": preflightSeconds,
+    vary: "origin, access-control-request-headers",
+    "x-request-id": requestId,
+  }
+  // The official clients send headers of their own, others with each version; what is not forwarded does no harm.
+  const asked = request.headers.get("access-control-request-headers")
+  if (asked !== null) headers["access-control-allow-headers"] = asked
+  return new Response(null, { status: 204, headers })
 }
 
 export function allowOrigin(response: Response, origin: string): Response {

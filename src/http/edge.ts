@@ -69,7 +69,7 @@ async function serveAcrossOrigins(visit: Visit, origins: readonly string[], part
   const allow = methodsOf(visit.path, parts)
   if (allow === null || !isPreflight(visit.request)) return allowOrigin(await serve(visit, parts), origin)
   visit.ended()
-  return preflightResponse(origin, allow, visit.requestId)
+  return preflightResponse(visit.request, origin, allow, visit.requestId)
 }
 
 async function serve(visit: Visit, parts: EdgeParts): Promise<Response> {

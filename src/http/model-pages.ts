@@ -28,10 +28,16 @@ export function modelPages(now: () => number): ModelPages {
     has: (path) => [openaiPath, messagesPath].some((base) => path === base || path.startsWith(`${base}/`)),
     answer(path, query, principal, snapshot, requestId) {
       const { remaining, allowed } = window.hit(principal.accountId)
-      const response = allowed ? page(path, query, principal, snapshot, requestId) : limited(requestId)
-      response.headers.set("x-ratelimit-limit", String(modelListLimit))
-      response.headers.set("x-ratelimit-remaining", String(remaining))
-      return response
+      const headers = { "x-ratelimit-limit": String(modelListLimit), "x-ratelimit-remaining": String(remaining) }
+      try {
+        const response = allowed ? page(path, query, principal, snapshot, requestId) : limited(requestId)
+        for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+        return response
+      } catch (error) {
+        // A refusal has been counted like any other call, and says so.
+        if (error instanceof GatewayError) throw new GatewayError(error.code, error.message, { headers, cause: error })
+        throw error
+      }
     },
   }
 }

@@ -21,6 +21,8 @@ export function listen(
     // Quiet streams are legal for minutes; our own watchdogs end what should end.
     idleTimeout: 0,
     maxRequestBodySize: mostBodyBytes,
+    // Otherwise the runtime prints an excerpt of our source for every answer that is broken off on purpose.
+    development: false,
     fetch: handle,
     error: () =>
       new Response('{"error":{"type":"api_error","code":"internal_error","message":"internal error"}}', {

@@ -288,17 +288,23 @@ export interface Edit {
 /** The bytes with some spans replaced. Edits come sorted and must not overlap. */
 export function spliceBytes(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
   const result = new Uint8Array(splicedLength(bytes.length, edits))
-  let read = 0
   let written = 0
+  for (const piece of pieces(bytes, edits)) {
+    result.set(piece, written)
+    written += piece.length
+  }
+  return result
+}
+
+function pieces(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array[] {
+  const parts: Uint8Array[] = []
+  let read = 0
   for (const { at, put } of edits) {
-    result.set(bytes.subarray(read, at.start), written)
-    written += at.start - read
-    result.set(put, written)
-    written += put.length
+    parts.push(bytes.subarray(read, at.start), put)
     read = at.end
   }
-  result.set(bytes.subarray(read), written)
-  return result
+  parts.push(bytes.subarray(read))
+  return parts
 }
 
 function splicedLength(length: number, edits: readonly Edit[]): number {

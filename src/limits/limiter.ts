@@ -4,5 +4,5 @@ export interface Limiter {
   take(account: string, limit: number, lease: string): boolean | Promise<boolean>
   /** Gives a slot back; giving twice, or one that was never taken, does nothing. */
   give(account: string, lease: string): void
-  inFlight(account: string): number
+  inFlight(account: string): number | Promise<number>
 }

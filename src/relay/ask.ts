@@ -3,6 +3,7 @@ import type { JsonObject } from "../core/json.ts"
 import { textOf, utf8 } from "../lib/bytes.ts"
 import { type Field, JsonProblem, JsonScanner } from "../lib/json-bytes.ts"
 import { boundaryOf, MultipartProblem, MultipartScanner, type Part } from "../lib/multipart-bytes.ts"
+import type { Pieces } from "../lib/pieces.ts"
 import type { Ask, Protocol } from "./protocol.ts"
 import { readBody } from "./read-body.ts"
 
@@ -34,23 +35,23 @@ function refuseUnreadable(headers: Headers, type: string, multipart: boolean, pr
 
 async function readJson(request: Request, protocol: Protocol): Promise<Ask> {
   const scanner = new JsonScanner(["model", "stream", ...protocol.requestFields])
-  const { bytes, found: shape } = await readBody(request, protocol.bodyLimit, scanner, explainJson)
+  const { body, found: shape } = await readBody(request, protocol.bodyLimit, scanner, explainJson)
   if (shape.root !== "object") throw new GatewayError("invalid_json", "the request body must be a JSON object")
   const twice = shape.duplicates[0]
   if (twice !== undefined) throw duplicate(twice)
   const field = shape.fields.get("model")
-  const model = field?.kind === "string" ? readString(bytes, field) : ""
+  const model = field?.kind === "string" ? readString(body, field) : ""
   if (field === undefined || model === "")
     throw missingModel('the request body must have a "model": a non-empty string')
   let parsed: JsonObject | null = null
   return {
-    bytes,
+    body,
     model,
     stream: protocol.alwaysStreams ?? shape.fields.get("stream")?.kind === "true",
     shape,
     nameModel: (name) => ({ at: field.value, put: utf8(JSON.stringify(name)) }),
     json() {
-      parsed ??= JSON.parse(textOf(bytes)) as JsonObject
+      parsed ??= JSON.parse(textOf(body.whole())) as JsonObject
       return parsed
     },
   }
@@ -60,7 +61,7 @@ async function readForm(request: Request, type: string, protocol: Protocol): Pro
   const boundary = boundaryOf(type)
   if (boundary === null)
     throw new GatewayError("invalid_parameter", "content-type: a multipart body needs a boundary of 1 to 70 characters")
-  const { bytes, found: parts } = await readBody(
+  const { body, found: parts } = await readBody(
     request,
     protocol.bodyLimit,
     new MultipartScanner(boundary),
@@ -69,13 +70,13 @@ async function readForm(request: Request, type: string, protocol: Protocol): Pro
   const named = parts.filter((part) => part.name === "model")
   if (named.length > 1) throw duplicate("model")
   const [part] = named
-  const model = part === undefined || part.hasFilename ? "" : textOf(bytes.subarray(part.value.start, part.value.end))
+  const model = part === undefined || part.hasFilename ? "" : textOf(body.part(part.value))
   if (part === undefined || model === "") throw missingModel('the form must have a part "model": a non-empty text')
   return {
-    bytes,
+    body,
     model,
     stream: isTrue(
-      bytes,
+      body,
       parts.find(({ name }) => name === "stream"),
     ),
     shape: null,
@@ -86,8 +87,8 @@ async function readForm(request: Request, type: string, protocol: Protocol): Pro
   }
 }
 
-function isTrue(bytes: Uint8Array, part: Part | undefined): boolean {
-  return part !== undefined && textOf(bytes.subarray(part.value.start, part.value.end)).toLowerCase() === "true"
+function isTrue(body: Pieces, part: Part | undefined): boolean {
+  return part !== undefined && textOf(body.part(part.value)).toLowerCase() === "true"
 }
 
 function explainJson(error: unknown): GatewayError | null {
@@ -108,6 +109,6 @@ function missingModel(message: string): GatewayError {
   return new GatewayError("missing_model", message)
 }
 
-function readString(bytes: Uint8Array, field: Field): string {
-  return JSON.parse(textOf(bytes.subarray(field.value.start, field.value.end))) as string
+function readString(body: Pieces, field: Field): string {
+  return JSON.parse(textOf(body.part(field.value))) as string
 }

@@ -3,7 +3,7 @@ import { GatewayError } from "../core/errors.ts"
 import { blankOut, joinBytes, textOf } from "../lib/bytes.ts"
 import { JsonProblem, type JsonShape, scanJson } from "../lib/json-bytes.ts"
 import { post, Unreachable } from "../upstream/client.ts"
-import { clientHeaders, upstreamHeaders } from "../upstream/headers.ts"
+import { blankHeaders, clientHeaders, upstreamHeaders } from "../upstream/headers.ts"
 import type { Answer, AttemptTerms, BegunFlow, BegunStream, StreamReader, WholeAnswer } from "./answer.ts"
 import type { Failure, FailureCause } from "./failure.ts"
 import { runImageJob } from "./image-job.ts"
@@ -200,15 +200,6 @@ async function readUpTo(response: Response, limit: number): Promise<{ bytes: Uin
     if (size > limit) return { bytes: Buffer.concat(chunks).subarray(0, limit), whole: false }
   }
   return { bytes: Buffer.concat(chunks), whole: true }
-}
-
-/** An upstream that repeats our credential must not tell it to our callers. */
-function blankHeaders(headers: Record<string, string>, secret: string | null): Record<string, string> {
-  if (secret === null) return headers
-  for (const name in headers) {
-    if (headers[name]!.includes(secret)) headers[name] = headers[name]!.replaceAll(secret, "***")
-  }
-  return headers
 }
 
 /** What a bridge cannot carry is this route's trouble, not the request's: another route may speak the caller's dialect. */

@@ -4,9 +4,9 @@ import type { ImageProgress, ImageResult, ImageVendor } from "../core/image-vend
 import type { JsonValue } from "../core/json.ts"
 import type { VendorCall, VendorContext } from "../core/vendor-job.ts"
 import { blankOut, utf8 } from "../lib/bytes.ts"
-import { callVendor, download, Unreachable, type VendorReply } from "../upstream/client.ts"
-import { Forbidden } from "../upstream/guard.ts"
-import { clientHeaders, upstreamHeaders } from "../upstream/headers.ts"
+import { callVendor, type Downloaded, download, type VendorReply } from "../upstream/client.ts"
+import { Forbidden, refusePrivate } from "../upstream/guard.ts"
+import { blankHeaders, clientHeaders, strangerHeaders, upstreamHeaders } from "../upstream/headers.ts"
 import { type ResponseFormat, readImageAsk } from "../vendors/image/ask.ts"
 import { mayCarryCredential } from "../vendors/image/hosts.ts"
 import type { AttemptTerms, WholeAnswer } from "./answer.ts"
@@ -14,6 +14,12 @@ import type { Failure, FailureCause } from "./failure.ts"
 
 /** How soon a job is asked after: quickly at first, then less and less often. */
 const polling = { firstMs: 400, growth: 1.4, mostMs: 3000 } as const
+
+/** A poll that is not answered by then is asked again. */
+const pollMs = 10_000
+
+/** How often a result is fetched whose address cannot be reached, and the pause in between: it is paid for already. */
+const fetching = { tries: 3, pauseMs: 400 } as const
 
 /** The largest picture fetched for a caller who wants base64. */
 const mostImageBytes = 32 * 1024 * 1024
@@ -35,11 +41,17 @@ export async function runImageJob(
     upstreamModel: route.upstreamModel,
     settings: upstream.settings,
   }
-  const send = (call: VendorCall, until: AbortSignal): Promise<VendorReply> =>
-    callVendor(call, headersFor(call, route, vendor, terms), until)
+  const send = async (call: VendorCall, until: AbortSignal): Promise<VendorReply> => {
+    if (mayCarryCredential(call.url, upstream.baseUrl, vendor.hosts))
+      return callVendor(call, headersFor(route, terms), until)
+    // An address out of a reply that is not known to be the vendor's: nothing of ours goes there, and nothing inside is asked.
+    const [address] = await refusePrivate(new URL(call.url), terms.allowPrivateAddresses)
+    return callVendor(call, strangerHeaders, until, address)
+  }
   const submit = await send(vendor.submit(ask, context), signal)
   terms.credential.report(submit.reply.status)
   if (submit.reply.status >= 400) return refused(submit, terms)
+  if (submit.reply.status >= 300) return failure("redirect", `the upstream redirects (${submit.reply.status})`)
   const submitted = vendor.readSubmit(submit.reply)
   if (submitted.kind === "unreadable") return failure("bad_answer", submitted.why)
   if (submitted.kind !== "accepted") return verdict(submitted, ask.responseFormat, terms, signal)
@@ -87,11 +99,13 @@ async function look(
   send: Send,
   signal: AbortSignal,
 ): Promise<ImageProgress> {
+  const call = vendor.poll(ref, context)
   try {
-    return vendor.readPoll((await send(vendor.poll(ref, context), signal)).reply, ref)
+    return vendor.readPoll((await send(call, AbortSignal.any([signal, AbortSignal.timeout(pollMs)]))).reply, ref)
   } catch (error) {
-    if (error instanceof Unreachable || error instanceof Forbidden) return { kind: "unreadable", why: error.message }
-    throw error
+    if (signal.aborted) throw error
+    const why = error instanceof Error ? error.message : String(error)
+    return error instanceof Forbidden ? { kind: "failed", reason: why } : { kind: "unreadable", why }
   }
 }
 
@@ -101,17 +115,21 @@ async function verdict(
   terms: AttemptTerms,
   signal: AbortSignal,
 ): Promise<WholeAnswer | Failure> {
-  if (found.kind === "failed") return { ...failure("job_failed", found.reason), error: jobError(found.reason) }
+  if (found.kind === "failed") {
+    const { secret } = terms.credential
+    const reason = secret === null ? found.reason : found.reason.replaceAll(secret, "***")
+    return { ...failure("job_failed", reason), error: jobError(reason) }
+  }
   try {
     const data = await Promise.all(found.images.map((image) => present(image, format, terms, signal)))
     const body = utf8(JSON.stringify({ created: Math.floor(Date.now() / 1000), data }))
     return { kind: "whole", status: 200, headers: { "content-type": "application/json" }, body, usage: null }
   } catch (error) {
-    if (!(error instanceof Forbidden)) throw error
-    return {
-      ...failure("job_failed", error.message),
-      error: jobError(`its result cannot be fetched: ${error.message}`),
-    }
+    if (signal.aborted) throw error
+    // Never a reason to have the same images made and paid for again.
+    const why = error instanceof Forbidden ? error.message : "its address cannot be reached"
+    const detail = error instanceof Error ? error.message : String(error)
+    return { ...failure("job_failed", detail), error: jobError(`its result cannot be fetched: ${why}`) }
   }
 }
 
@@ -119,17 +137,25 @@ async function present(image: ImageResult, format: ResponseFormat, terms: Attemp
   if ("base64" in image)
     return format === "b64_json" ? { b64_json: image.base64 } : { url: `data:image/png;base64,${image.base64}` }
   if (format === "url") return { url: image.url }
-  const { bytes, type } = await download(image.url, mostImageBytes, terms.allowPrivateAddresses, signal)
+  const { bytes, type } = await fetchResult(image.url, terms, signal)
   if (!type.startsWith("image/") && type !== "application/octet-stream")
     throw new Forbidden(`the result is no image but ${JSON.stringify(type.slice(0, 60))}`)
   return { b64_json: Buffer.from(bytes).toString("base64") }
 }
 
-/** The credential goes only where the upstream or its adapter says; an address out of a reply is not trusted with it. */
-function headersFor(call: VendorCall, route: Route, vendor: ImageVendor, terms: AttemptTerms): Record<string, string> {
-  const trusted = mayCarryCredential(call.url, route.upstream.baseUrl, vendor.hosts)
-  const secret = trusted ? terms.credential.secret : null
-  return upstreamHeaders(terms.clientHeaders, route.upstream, terms.carriage.endpoint, secret, "application/json")
+async function fetchResult(address: string, terms: AttemptTerms, signal: AbortSignal): Promise<Downloaded> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await download(address, mostImageBytes, terms.allowPrivateAddresses, signal)
+    } catch (error) {
+      if (error instanceof Forbidden || tried === fetching.tries) throw error
+      await sleep(fetching.pauseMs, signal)
+    }
+  }
+}
+
+function headersFor(route: Route, { clientHeaders: caller, carriage, credential }: AttemptTerms) {
+  return upstreamHeaders(caller, route.upstream, carriage.endpoint, credential.secret, "application/json")
 }
 
 function refused(submit: VendorReply, { credential }: AttemptTerms): Failure {
@@ -137,7 +163,7 @@ function refused(submit: VendorReply, { credential }: AttemptTerms): Failure {
   const body = credential.secret === null ? submit.bytes : blankOut(submit.bytes, credential.secret, "***")
   return {
     ...failure("status", `${status} ${text.slice(0, 300)}`),
-    answer: { status, headers: clientHeaders(submit.headers), body },
+    answer: { status, headers: blankHeaders(clientHeaders(submit.headers), credential.secret), body },
   }
 }
 

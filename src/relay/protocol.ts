@@ -4,11 +4,14 @@ import type { ImageVendor } from "../core/image-vendor.ts"
 import type { JsonObject } from "../core/json.ts"
 import type { TokenUsage } from "../core/usage.ts"
 import type { Edit, JsonShape } from "../lib/json-bytes.ts"
+import type { Pieces } from "../lib/pieces.ts"
+import type { Payload } from "../upstream/client.ts"
 import type { StreamTap } from "./taps/tap.ts"
 
 /** A request as it was asked: the caller's bytes, and what in them is the gateway's business. */
 export interface Ask {
-  readonly bytes: Uint8Array
+  /** The caller's bytes. */
+  readonly body: Pieces
   readonly model: string
   readonly stream: boolean
   /** Where the fields a protocol reads stand; null for a multipart body. */
@@ -48,7 +51,7 @@ export interface CallCarriage {
   readonly kind: "call"
   /** The upstream's endpoint that is asked. */
   readonly endpoint: Endpoint
-  body(ask: Ask, route: Route, options: BodyOptions): Uint8Array
+  body(ask: Ask, route: Route, options: BodyOptions): Payload
   /** Set where the body is not the caller's own. */
   readonly contentType?: string
   tap(ask: Ask): StreamTap

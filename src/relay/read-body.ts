@@ -1,4 +1,6 @@
 import { GatewayError } from "../core/errors.ts"
+import { paced } from "../lib/pace.ts"
+import { Pieces } from "../lib/pieces.ts"
 
 /** A sender that gives no byte for this long is given up; a body read in one go must be whole by then. */
 const bodyPatienceMs = 60_000
@@ -6,19 +8,22 @@ const bodyPatienceMs = 60_000
 /** Bodies up to this size are read in one go; larger ones are scanned piece by piece as they arrive. */
 const oneGoBytes = 256 * 1024
 
+/** Large pieces are worked on in slices, so that other requests get their turn in between. */
+const sliceBytes = 128 * 1024
+
 /** Looks at a body while it arrives. */
 interface Scanner<T> {
   push(chunk: Uint8Array): void
   end(): T
 }
 
-/** The bytes of a request and what the scanner found in them; a body over the limit is refused as soon as that is known. */
+/** The body of a request and what the scanner found in them; a body over the limit is refused as soon as that is known. */
 export async function readBody<T>(
   request: Request,
   limit: number,
   scanner: Scanner<T>,
   explain: (error: unknown) => GatewayError | null,
-): Promise<{ bytes: Uint8Array; found: T }> {
+): Promise<{ body: Pieces; found: T }> {
   const declared = request.headers.get("content-length")
   const length = declared === null ? null : Number(declared)
   if (length !== null && length > limit) throw tooLarge(limit)
@@ -26,42 +31,32 @@ export async function readBody<T>(
     if (length !== null && length <= oneGoBytes) {
       const bytes = await inTime(request.bytes())
       scanner.push(bytes)
-      return { bytes, found: scanner.end() }
+      return { body: new Pieces([bytes]), found: scanner.end() }
     }
-    const bytes = await collect(request, length, limit, scanner)
-    return { bytes, found: scanner.end() }
+    return { body: await collect(request, limit, scanner), found: scanner.end() }
   } catch (error) {
     throw explain(error) ?? error
   }
 }
 
-/** Gathers a large body in one buffer: of the declared size where there is one, growing otherwise. */
-async function collect<T>(
-  request: Request,
-  length: number | null,
-  limit: number,
-  scanner: Scanner<T>,
-): Promise<Uint8Array> {
-  let buffer = new Uint8Array(length ?? oneGoBytes)
+/** Keeps a large body in the pieces it arrives in, looking at it slice by slice. */
+async function collect<T>(request: Request, limit: number, scanner: Scanner<T>): Promise<Pieces> {
+  const pieces: Uint8Array[] = []
   let size = 0
   const reader = request.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined
   while (reader !== undefined) {
     const { done, value } = await inTime(reader.read())
     if (done) break
-    if (size + value.length > limit) throw tooLarge(limit)
-    if (size + value.length > buffer.length)
-      buffer = grown(buffer, size, Math.min(limit, Math.max(buffer.length * 2, size + value.length)))
-    scanner.push(value)
-    buffer.set(value, size)
     size += value.length
+    if (size > limit) throw tooLarge(limit)
+    pieces.push(value)
+    for (let at = 0; at < value.length; at += sliceBytes) {
+      const slice = value.subarray(at, at + sliceBytes)
+      await paced(slice.length)
+      scanner.push(slice)
+    }
   }
-  return buffer.subarray(0, size)
-}
-
-function grown(buffer: Uint8Array, used: number, capacity: number): Uint8Array<ArrayBuffer> {
-  const larger = new Uint8Array(capacity)
-  larger.set(buffer.subarray(0, used))
-  return larger
+  return new Pieces(pieces)
 }
 
 async function inTime<T>(arriving: Promise<T>): Promise<T> {

@@ -132,7 +132,7 @@ function stream(found: Answered, begun: BegunStream, journey: Journey, call: Cal
   const { timeouts } = found.route.upstream
   const count = async (): Promise<TokenUsage> => {
     story.estimated = true
-    story.usage = await house.counter.count(journey.ask.bytes, begun.tap.produced)
+    story.usage = await house.counter.count(journey.ask.body.whole(), begun.tap.produced)
     return story.usage
   }
   story.firstTokenAt = performance.now() - call.startedAt

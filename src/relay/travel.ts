@@ -57,11 +57,14 @@ export async function findAnswer(journey: Journey, parts: TravelParts): Promise<
       "backend_unavailable",
       "every upstream of this model is at its own limit of requests in flight",
     )
+  let told: Failure | null = null
   for (;;) {
     const result = await take(step, journey, parts)
     if (result.kind === "answered") return result
+    // A route that could not even be asked must not hide why one that was asked failed.
+    if (told === null || result.cause !== "not_bridgeable") told = result
     const next = itinerary.after(verdictOn(result))
-    if (next === null) return result
+    if (next === null) return told
     step = next
   }
 }

@@ -41,14 +41,14 @@ function v4Number(address: string): number {
   return address.split(".").reduce((sum, part) => ((sum << 8) | Number(part)) >>> 0, 0)
 }
 
-/** Global unicast only (2000::/3), without the ranges that tunnel or document. */
+/** Global unicast only (2000::/3), without the ranges that tunnel (2001::/23, 2002::/16) or document (2001:db8::/32, 3fff::/20). */
 function isPublicV6(address: string): boolean {
   const groups = v6Groups(address)
   const mapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff
   if (mapped) return isPublicV4([groups[6]! >> 8, groups[6]! & 255, groups[7]! >> 8, groups[7]! & 255].join("."))
   const [first, second] = groups as [number, number]
   if (first >> 13 !== 1) return false
-  if (first === 0x2002) return false
+  if (first === 0x2002 || (first === 0x3fff && second < 0x1000)) return false
   return !(first === 0x2001 && (second === 0x0db8 || second < 0x0200))
 }
 
@@ -67,15 +67,27 @@ function v6Groups(address: string): number[] {
   return [...front, ...middle, ...back].map((group) => Number.parseInt(group, 16))
 }
 
-/** Refuses a URL that came out of a reply or a request unless it is https and resolves to public addresses only. */
-export async function refusePrivate(url: URL, allowPrivate: boolean): Promise<void> {
+/** Every address of a name, in the order they are to be tried. */
+export type Resolve = (host: string) => Promise<readonly string[]>
+
+const systemResolve: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address)
+
+/**
+ * Refuses a URL that came out of a reply or a request unless it is https and resolves to public addresses only.
+ * Gives the addresses that were looked at: whoever asks the name a second time may be told another one.
+ */
+export async function refusePrivate(
+  url: URL,
+  allowPrivate: boolean,
+  resolve: Resolve = systemResolve,
+): Promise<readonly string[]> {
   const fetchable = url.protocol === "https:" || (allowPrivate && url.protocol === "http:")
   if (!fetchable) throw new Forbidden(`only https addresses are fetched, not ${url.protocol}//`)
   if (url.username !== "" || url.password !== "") throw new Forbidden("an address with a user name is not fetched")
-  if (allowPrivate) return
   const host = url.hostname.replace(/^\[|\]$/g, "")
-  const addresses = isIP(host) === 0 ? (await lookup(host, { all: true })).map(({ address }) => address) : [host]
+  const addresses = isIP(host) === 0 ? await resolve(host) : [host]
   // All must be public: a name that also points inside is a name to distrust.
-  if (addresses.length === 0 || !addresses.every(isPublicAddress))
+  if (addresses.length === 0 || !(allowPrivate || addresses.every(isPublicAddress)))
     throw new Forbidden(`${host} is not a public address`)
+  return addresses
 }

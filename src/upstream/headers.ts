@@ -78,6 +78,18 @@ export function clientHeaders(upstream: Headers): Record<string, string> {
   return headers
 }
 
+/** An upstream that repeats our credential must not tell it to our callers. */
+export function blankHeaders(headers: Record<string, string>, secret: string | null): Record<string, string> {
+  if (secret === null) return headers
+  for (const name in headers) {
+    if (headers[name]!.includes(secret)) headers[name] = headers[name]!.replaceAll(secret, "***")
+  }
+  return headers
+}
+
+/** What goes to an address that is not the upstream's own: nothing of the operator's, nothing of the caller's. */
+export const strangerHeaders: Readonly<Record<string, string>> = { "user-agent": `tollgate/${version}` }
+
 /** Event streams must reach the caller as they come, also through proxies that would buffer or compress them. */
 export const streamHeaders = {
   "cache-control": "no-cache, no-transform",

@@ -35,7 +35,16 @@ export const testKey = "sk-test-acme-0123456789"
 export const testAdminToken = "admin-token-0123456789"
 const masterKey = "test-master-key-0123456789abcdef0123456789"
 
-export async function startGateway(document: ConfigDocument, database?: DatabaseTarget): Promise<TestGateway> {
+export interface GatewayOptions {
+  /** Whether results may be fetched from this machine, where the simulator is; true unless said. */
+  readonly allowPrivateAddresses?: boolean
+}
+
+export async function startGateway(
+  document: ConfigDocument,
+  database?: DatabaseTarget,
+  options: GatewayOptions = {},
+): Promise<TestGateway> {
   const dataDir = mkdtempSync(join(tmpdir(), "tollgate-test-"))
   const store = await openStore(database ?? { kind: "sqlite", file: join(dataDir, "tollgate.db") })
   const vault = openVault(masterKey)
@@ -46,7 +55,7 @@ export async function startGateway(document: ConfigDocument, database?: Database
     vault,
     events: recorded.events,
     adminToken: testAdminToken,
-    allowPrivateAddresses: true,
+    allowPrivateAddresses: options.allowPrivateAddresses ?? true,
   })
   const listening = listen("127.0.0.1", 0, gateway.handle)
   return {

@@ -50,12 +50,11 @@ function askForUsage(ask: Ask): readonly Edit[] {
   if (options.kind === "null") return [{ at: options.value, put: utf8('{"include_usage":true}') }]
   // Anything else that is no object is the caller's mistake, and the upstream's to name.
   if (options.kind !== "object") return []
-  return includeUsage(ask.bytes, options)
+  return includeUsage(ask.body.part(options.value), options)
 }
 
-function includeUsage(bytes: Uint8Array, options: Field): readonly Edit[] {
+function includeUsage(inner: Uint8Array, options: Field): readonly Edit[] {
   const { start, end } = options.value
-  const inner = bytes.subarray(start, end)
   const shape = scanJson(inner, ["include_usage"])
   const given = shape.fields.get("include_usage")
   if (given !== undefined && shape.duplicates.length === 0) {

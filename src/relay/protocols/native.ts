@@ -1,19 +1,21 @@
 import type { Route } from "../../core/catalog.ts"
-import { textOf } from "../../lib/bytes.ts"
-import { type Edit, type Field, type JsonShape, spliceBytes } from "../../lib/json-bytes.ts"
+import { joinBytes, textOf } from "../../lib/bytes.ts"
+import type { Edit, Field, JsonShape } from "../../lib/json-bytes.ts"
+import type { Payload } from "../../upstream/client.ts"
 import type { Ask, BodyOptions } from "../protocol.ts"
 
+/** Bodies above this are sent in pieces, without a copy. */
+const largeBytes = 1024 * 1024
+
 /** The caller's bytes with the route's own model name and a few edits put in: nothing else changes. */
-export function spliced(ask: Ask, route: Route, edits: readonly Edit[]): Uint8Array {
+export function spliced(ask: Ask, route: Route, edits: readonly Edit[]): Payload {
   const all = route.upstreamModel === ask.model ? [...edits] : [...edits, ask.nameModel(route.upstreamModel)]
-  if (all.length === 0) return ask.bytes
-  return spliceBytes(
-    ask.bytes,
-    all.sort((a, b) => a.at.start - b.at.start),
-  )
+  all.sort((a, b) => a.at.start - b.at.start)
+  const pieces = ask.body.spliced(all)
+  return ask.body.size > largeBytes ? pieces : joinBytes(pieces)
 }
 
-export function passBody(ask: Ask, route: Route, _options: BodyOptions): Uint8Array {
+export function passBody(ask: Ask, route: Route, _options: BodyOptions): Payload {
   return spliced(ask, route, [])
 }
 

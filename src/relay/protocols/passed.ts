@@ -1,4 +1,5 @@
 import type { Endpoint } from "../../core/endpoints.ts"
+import { isObject } from "../../core/json.ts"
 import type { TokenUsage } from "../../core/usage.ts"
 import { readChatUsage } from "../../core/usage.ts"
 import { imageVendors } from "../../vendors/image/registry.ts"
@@ -38,7 +39,7 @@ function whole(expected: string): WholeReader {
 
 /** Embeddings and rerank report only what they read, some as `total_tokens` alone. */
 function usageOf(usage: unknown): TokenUsage | null {
-  return readChatUsage(usage)
+  return readChatUsage(isObject(usage) ? { prompt_tokens: usage.total_tokens, ...usage } : usage)
 }
 
 export const embeddings = passed("embeddings", ["json"], whole("data"))

@@ -33,7 +33,7 @@ const native: CallCarriage = {
 
 const overChat = overBridge("chat", responsesToChat, {
   readUsage: readChatUsage,
-  errorFrame: (error, requestId) => responsesErrorFrame(error, requestId, 0),
+  errorFrame: (error, requestId, _dialect, sequence) => responsesErrorFrame(error, requestId, sequence),
   present: asEvents,
 })
 

@@ -6,18 +6,24 @@ import { utf8 } from "../../lib/bytes.ts"
 import { type SseEvent, SseSplitter } from "../../lib/sse.ts"
 import type { StreamState, StreamTap } from "./tap.ts"
 
-export type ErrorFrame = (error: GatewayError, requestId: string, dialect: ErrorDialect) => Uint8Array
+/** `sequence` is the number the frame would have, in dialects that number their events. */
+export type ErrorFrame = (
+  error: GatewayError,
+  requestId: string,
+  dialect: ErrorDialect,
+  sequence: number,
+) => Uint8Array
 
 /** Reads a stream through a translator: the caller gets the frames of its own dialect. */
 export class BridgeTap implements StreamTap {
   readonly #translator: StreamTranslator
   readonly #splitter = new SseSplitter()
   readonly countable = true
-  readonly errorFrame: ErrorFrame
+  readonly #errorFrame: ErrorFrame
 
   constructor(translator: StreamTranslator, errorFrame: ErrorFrame) {
     this.#translator = translator
-    this.errorFrame = errorFrame
+    this.#errorFrame = errorFrame
   }
 
   push(chunk: Uint8Array): Uint8Array | null {
@@ -63,6 +69,10 @@ export class BridgeTap implements StreamTap {
 
   closing(counted: TokenUsage | null): Uint8Array {
     return utf8(this.#translator.closing(counted))
+  }
+
+  errorFrame(error: GatewayError, requestId: string, dialect: ErrorDialect): Uint8Array {
+    return this.#errorFrame(error, requestId, dialect, this.#translator.sequence ?? 0)
   }
 
   #translate(events: readonly SseEvent[]): Uint8Array | null {

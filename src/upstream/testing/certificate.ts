@@ -1,0 +1,20 @@
+/** A certificate that only tests trust: self-signed, for the name results.example, valid from 2020 to 2120. Its key guards nothing. */
+export const resultsExample = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBdDCCARmgAwIBAgIBATAKBggqhkjOPQQDAjAaMRgwFgYDVQQDDA9yZXN1bHRz
+LmV4YW1wbGUwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBoxGDAW
+BgNVBAMMD3Jlc3VsdHMuZXhhbXBsZTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IA
+BA2lVIgR7m/hSQoOsJUTB34pzJXqgHeDyp1LuMTmPf1dwL2z7Gz89tPt+Ky3C4ZF
+7m7BBXbTe6OBkqLy92r9rXujTjBMMBoGA1UdEQQTMBGCD3Jlc3VsdHMuZXhhbXBs
+ZTAPBgNVHRMBAf8EBTADAQH/MB0GA1UdDgQWBBSHanIbs4YtyhRh4jtKfv16WI/o
+EjAKBggqhkjOPQQDAgNJADBGAiEAgNiEpP/aIfsbUB/xjNjMpDnavSpeBreeDhu1
+GeFLWUoCIQC/Pb1IvLHtHHOZEYvj417J6vi6sVSF2QKLozko3klSqQ==
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgI5jkZ6OqK1Z8Dfrl
+QY97DJRjNVmL9jZYoQtrgxGGUjuhRANCAAQNpVSIEe5v4UkKDrCVEwd+KcyV6oB3
+g8qdS7jE5j39XcC9s+xs/PbT7fistwuGRe5uwQV203ujgZKi8vdq/a17
+-----END PRIVATE KEY-----
+`,
+} as const

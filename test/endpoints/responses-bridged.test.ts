@@ -1,0 +1,466 @@
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import type { Behaviour } from "../../simulator/behaviour.ts"
+import { startSimulator } from "../../simulator/simulator.ts"
+import type { UpstreamConfig } from "../../src/config/document.ts"
+import { postJson } from "../support/endpoints.ts"
+import { eventually, headerOf } from "../support/gateway.ts"
+import { eventsOf, expectWellFormed, finalOf, typesOf } from "../support/responses-events.ts"
+import {
+  type Answer,
+  chunk,
+  done,
+  expectError,
+  finishChunk,
+  readAnswer,
+  roleChunk,
+  type Scene,
+  type SceneOptions,
+  scene,
+  usageChunk,
+} from "../support/scene.ts"
+
+setDefaultTimeout(30_000)
+const simulator = await startSimulator()
+afterAll(async () => {
+  await simulator.stop()
+  expect(simulator.complaints).toEqual([])
+})
+
+const deepseek: Partial<UpstreamConfig> = { vendor: "deepseek" }
+const mistral: Partial<UpstreamConfig> = { vendor: "mistral" }
+
+/** One upstream that speaks chat completions alone. */
+function bridged(options: SceneOptions = {}): Promise<Scene> {
+  return scene(simulator, ["a"], { each: { a: deepseek }, ...options })
+}
+
+async function ask(stage: Scene, more: object = {}): Promise<Answer> {
+  const body = { model: "m", input: "Say hello", ...more }
+  return readAnswer(stage.gateway, await postJson(stage.gateway, "/v1/responses", body))
+}
+
+/** What the upstream was asked. */
+function asked(stage: Scene, name = "a"): Record<string, unknown> {
+  return JSON.parse(Buffer.from(stage.vendor(name).calls.at(-1)!.body).toString())
+}
+
+function expectCompleted(answer: Answer): void {
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get("content-type")).toStartWith("text/event-stream")
+  expectWellFormed(answer.text)
+  expect(typesOf(answer.text).at(-1)).toBe("response.completed")
+  expect(answer.story).toMatchObject({ ending: "completed", error: null, endpoint: "responses", stream: true })
+}
+
+const chatUsage = {
+  prompt_tokens: 50,
+  completion_tokens: 12,
+  total_tokens: 62,
+  prompt_tokens_details: { cached_tokens: 20, cache_write_tokens: 3 },
+  completion_tokens_details: { reasoning_tokens: 5 },
+}
+const responsesUsage = {
+  input_tokens: 50,
+  input_tokens_details: { cached_tokens: 20, cache_write_tokens: 3 },
+  output_tokens: 12,
+  output_tokens_details: { reasoning_tokens: 5 },
+  total_tokens: 62,
+}
+const used = { input: 50, cachedInput: 20, cacheWrite: 3, output: 12, reasoning: 5 }
+
+describe("over a chat upstream", () => {
+  test.each([{}, { stream: false }, { stream: true }])("text and usage, asked with %j", async (more) => {
+    await using stage = await bridged()
+    stage.vendor("a").behave({ kind: "chat", text: "Grüße aus 北京 👋", usage: chatUsage, gapMs: 1 })
+    const answer = await ask(stage, { ...more, instructions: "Be kind.", max_output_tokens: 99, temperature: 0 })
+    expectCompleted(answer)
+    expect(answer.headers.get("cache-control")).toBe("no-cache, no-transform")
+    const final = finalOf(answer.text)
+    expect(final).toMatchObject({
+      object: "response",
+      status: "completed",
+      // What the caller asked for, not the upstream's name.
+      model: "m",
+      instructions: "Be kind.",
+      max_output_tokens: 99,
+      temperature: 0,
+      usage: responsesUsage,
+      output: [
+        {
+          type: "message",
+          role: "assistant",
+          status: "completed",
+          content: [{ type: "output_text", text: "Grüße aus 北京 👋" }],
+        },
+      ],
+    })
+    expect(final.id).toStartWith("resp_")
+    expect(answer.story).toMatchObject({ usage: used, estimated: false })
+    expect(asked(stage)).toEqual({
+      model: "m-upstream",
+      messages: [
+        { role: "system", content: "Be kind." },
+        { role: "user", content: "Say hello" },
+      ],
+      max_tokens: 99,
+      temperature: 0,
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+    const [call] = stage.vendor("a").calls
+    expect(call!.path).toEndWith("/v1/chat/completions")
+    expect(headerOf(call!, "content-type")).toBe("application/json")
+    expect(headerOf(call!, "authorization")).toBe("Bearer credential-of-a")
+  })
+
+  test("an upstream that refuses stream_options is not sent them, and its usage is read all the same", async () => {
+    await using stage = await scene(simulator, ["a"], { each: { a: mistral } })
+    stage.vendor("a").behave({ kind: "chat", text: "Hi", usage: "in_finish", gapMs: 1 })
+    const answer = await ask(stage)
+    expectCompleted(answer)
+    expect(asked(stage)).not.toHaveProperty("stream_options")
+    expect(answer.story.estimated).toBeFalse()
+    expect(finalOf(answer.text).usage).toMatchObject({ output_tokens: answer.story.usage!.output })
+  })
+
+  test("an upstream that turns out to refuse stream_options is asked again without", async () => {
+    await using stage = await bridged()
+    stage.vendor("a").behave({ kind: "echo_stream_options_error" })
+    expectCompleted(await ask(stage))
+    expectCompleted(await ask(stage))
+    expect(stage.calls()).toEqual([3])
+  })
+
+  test("without usage it is counted, told in the last event and marked", async () => {
+    await using stage = await bridged()
+    stage.vendor("a").behave({ kind: "chat", text: "one two three", usage: "none", gapMs: 1 })
+    const answer = await ask(stage)
+    expectCompleted(answer)
+    expect(answer.story.estimated).toBeTrue()
+    expect(answer.story.usage!.output).toBeGreaterThan(0)
+    expect(finalOf(answer.text).usage).toMatchObject({
+      input_tokens: answer.story.usage!.input,
+      output_tokens: answer.story.usage!.output,
+    })
+  })
+
+  test("reasoning comes as an item of its own, before the text", async () => {
+    await using stage = await bridged()
+    stage.vendor("a").behave({ kind: "chat", reasoning: "let me think", text: "done", gapMs: 1 })
+    const answer = await ask(stage, { reasoning: { effort: "high" } })
+    expectCompleted(answer)
+    expect(finalOf(answer.text).output).toMatchObject([
+      { type: "reasoning", summary: [{ type: "summary_text", text: "let me think" }] },
+      { type: "message", content: [{ text: "done" }] },
+    ])
+    expect(asked(stage).reasoning_effort).toBe("high")
+  })
+
+  test("tools: the calls come as items, and their outputs go back to the upstream", async () => {
+    await using stage = await bridged()
+    const toolCalls = [
+      { id: "call_a", name: "get_weather", arguments: '{"city":"Paris"}' },
+      { id: "call_b", name: "get_time", arguments: "{}" },
+    ]
+    stage.vendor("a").behave({ kind: "chat", text: "", toolCalls, gapMs: 1 }, { kind: "chat", text: "sunny" })
+    const parameters = { type: "object", properties: { city: { type: "string" } } }
+    const tools = [
+      { type: "function", name: "get_weather", description: "Weather", parameters, strict: true },
+      { type: "function", name: "get_time", parameters: null },
+    ]
+    const first = await ask(stage, { tools, tool_choice: "required", parallel_tool_calls: true })
+    expectCompleted(first)
+    const { output } = finalOf(first.text)
+    expect(output).toMatchObject([
+      {
+        type: "function_call",
+        call_id: "call_a",
+        name: "get_weather",
+        arguments: '{"city":"Paris"}',
+        status: "completed",
+      },
+      { type: "function_call", call_id: "call_b", name: "get_time", arguments: "{}", status: "completed" },
+    ])
+    expect(asked(stage)).toMatchObject({
+      tools: [
+        { type: "function", function: { name: "get_weather", description: "Weather", parameters, strict: true } },
+        { type: "function", function: { name: "get_time" } },
+      ],
+      tool_choice: "required",
+      parallel_tool_calls: true,
+    })
+
+    const outputs = [
+      { type: "function_call_output", call_id: "call_b", output: "noon" },
+      { type: "function_call_output", call_id: "call_a", output: [{ type: "input_text", text: "21 degrees" }] },
+    ]
+    const second = await ask(stage, { tools, input: [{ role: "user", content: "Weather?" }, ...output, ...outputs] })
+    expectCompleted(second)
+    expect(asked(stage).messages).toEqual([
+      { role: "user", content: "Weather?" },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: toolCalls.map(({ id, name, arguments: given }) => ({
+          id,
+          type: "function",
+          function: { name, arguments: given },
+        })),
+      },
+      { role: "tool", tool_call_id: "call_a", content: "21 degrees" },
+      { role: "tool", tool_call_id: "call_b", content: "noon" },
+    ])
+  })
+
+  test("images, files and formats reach the upstream in its own words", async () => {
+    await using stage = await bridged()
+    const schema = { type: "object", properties: {}, additionalProperties: false }
+    const answer = await ask(stage, {
+      input: [
+        { role: "developer", content: "Be brief." },
+        {
+          type: "message",
+          role: "user",
+          content: [
+            { type: "input_text", text: "What is this?" },
+            { type: "input_image", image_url: "data:image/png;base64,AAAA", detail: "high" },
+            { type: "input_image", image_url: "https://example.com/x.png" },
+            { type: "input_file", filename: "a.pdf", file_data: "data:application/pdf;base64,BBBB" },
+          ],
+        },
+      ],
+      text: { format: { type: "json_schema", name: "shape", schema, strict: true } },
+      store: true,
+      user: "u",
+    })
+    expectCompleted(answer)
+    const sent = asked(stage)
+    expect(sent.messages).toEqual([
+      { role: "system", content: "Be brief." },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "What is this?" },
+          { type: "image_url", image_url: { url: "data:image/png;base64,AAAA", detail: "high" } },
+          { type: "image_url", image_url: { url: "https://example.com/x.png" } },
+          { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,BBBB" } },
+        ],
+      },
+    ])
+    expect(sent.response_format).toEqual({ type: "json_schema", json_schema: { name: "shape", schema, strict: true } })
+    expect(sent).not.toHaveProperty("store")
+    expect(sent.user).toBe("u")
+  })
+
+  test("a cut answer is response.incomplete", async () => {
+    await using stage = await bridged()
+    stage.vendor("a").behave({ kind: "chat", text: "so far", finishReason: "length", gapMs: 1 })
+    const answer = await ask(stage)
+    expectWellFormed(answer.text)
+    expect(typesOf(answer.text).at(-1)).toBe("response.incomplete")
+    expect(finalOf(answer.text)).toMatchObject({
+      status: "incomplete",
+      incomplete_details: { reason: "max_output_tokens" },
+    })
+    expect(answer.story).toMatchObject({ ending: "completed", error: null })
+  })
+
+  test("JSON though a stream was asked for: the same events", async () => {
+    await using stage = await bridged()
+    stage.vendor("a").behave({ kind: "chat", text: "Hi there", ignoresStream: true, usage: chatUsage })
+    const answer = await ask(stage)
+    expectCompleted(answer)
+    expect(finalOf(answer.text)).toMatchObject({ model: "m", usage: responsesUsage })
+    expect(answer.story).toMatchObject({ usage: used, estimated: false })
+  })
+
+  test("a 4xx of the upstream passes with its bytes, and the credential blanked out", async () => {
+    await using stage = await bridged()
+    stage.vendor("a").behave({ kind: "status", status: 422, body: '{ "error":{"message":"no: credential-of-a"}}' })
+    const answer = await ask(stage)
+    expect([answer.status, answer.text]).toEqual([422, '{ "error":{"message":"no: ***"}}'])
+    expect(stage.calls()).toEqual([1])
+  })
+})
+
+describe("what cannot be bridged", () => {
+  const item = { role: "user", content: "x" }
+  const refusals: [place: string, more: object][] = [
+    ["previous_response_id", { previous_response_id: "resp_1" }],
+    ["conversation", { conversation: "conv_1" }],
+    ["prompt", { prompt: { id: "pmpt_1" } }],
+    ["background", { background: true }],
+    ["input", { input: 3 }],
+    ["input", { input: [] }],
+    ["input[1].type", { input: [item, { type: "item_reference", id: "msg_1" }] }],
+    ["input[0].content[0].file_id", { input: [{ role: "user", content: [{ type: "input_image", file_id: "f" }] }] }],
+    ["input[1]", { input: [item, { type: "function_call", call_id: "c", name: "f", arguments: "{}" }] }],
+    ["input[1].call_id", { input: [item, { type: "function_call_output", call_id: "c", output: "x" }] }],
+    ["tool_choice", { tool_choice: "required" }],
+    ["tools[0].type", { tools: [{ type: "web_search" }] }],
+    ["tools[0].type", { tools: [{ type: "file_search", vector_store_ids: ["v"] }] }],
+    ["tools[0].type", { tools: [{ type: "code_interpreter", container: { type: "auto" } }] }],
+    [
+      "tools[1].type",
+      {
+        tools: [
+          { type: "function", name: "f" },
+          { type: "mcp", server_label: "x" },
+        ],
+      },
+    ],
+    ["tools[0].type", { tools: [{ type: "image_generation" }] }],
+    ["tools[0].type", { tools: [{ type: "computer_use_preview" }] }],
+    ["tools[0].type", { tools: [{ type: "custom", name: "x" }] }],
+  ]
+  test.each(refusals)("%s is a 400 that names it, and the upstream is not asked: %j", async (place, more) => {
+    await using stage = await bridged()
+    const answer = await ask(stage, more)
+    const id = answer.headers.get("x-request-id")
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([
+      400,
+      {
+        error: {
+          type: "invalid_request_error",
+          code: "invalid_parameter",
+          message: expect.stringMatching(new RegExp(`^${RegExp.escape(place)}: .{10}`)),
+          request_id: id,
+        },
+        request_id: id,
+      },
+    ])
+    expect(stage.calls()).toEqual([0])
+    expect(stage.gateway.inFlight).toBe(0)
+    expect(stage.gateway.circuits).toEqual([])
+  })
+
+  test("goes to a route further down that speaks responses itself, with the caller's bytes", async () => {
+    await using stage = await scene(simulator, ["a", "b"], { each: { a: mistral } })
+    const body = '{"model":"m", "input":"x","previous_response_id":"resp_1","stream":true}'
+    const answer = await readAnswer(stage.gateway, await postJson(stage.gateway, "/v1/responses", body))
+    expectCompleted(answer)
+    expect(answer.attempts).toEqual(["a:first:not_bridgeable", "b:next:answered"])
+    expect(stage.calls()).toEqual([0, 1])
+    expect(Buffer.from(stage.vendor("b").calls[0]!.body).toString()).toBe(body.replace('"m"', '"m-upstream"'))
+  })
+
+  test("does not hide why the route that could have carried it failed", async () => {
+    await using stage = await scene(simulator, ["a", "b"], { each: { b: mistral } })
+    stage.vendor("a").behave({ kind: "status", status: 500 })
+    expectError(await ask(stage, { previous_response_id: "resp_1" }), 502, "api_error", "upstream_error")
+    stage.vendor("a").behave({ kind: "status", status: 404, body: "no such response" })
+    const answer = await ask(stage, { previous_response_id: "resp_1" })
+    expect([answer.status, answer.text]).toEqual([404, "no such response"])
+    expect(stage.calls()).toEqual([3, 0])
+  })
+})
+
+describe("failover", () => {
+  test("from an upstream that speaks responses to one that speaks chat", async () => {
+    await using stage = await scene(simulator, ["a", "b"], { each: { b: deepseek } })
+    stage.vendor("a").behave({ kind: "responses", ending: "error", endAfterEvents: 2, gapMs: 1 })
+    stage.vendor("b").behave({ kind: "chat", text: "from b", gapMs: 1 })
+    const answer = await ask(stage)
+    expectCompleted(answer)
+    expect(finalOf(answer.text).output).toMatchObject([{ content: [{ text: "from b" }] }])
+    expect(stage.calls()).toEqual([2, 1])
+  })
+
+  const troubles: Record<string, Behaviour> = {
+    "an error first": { kind: "stream", frames: [roleChunk, 'data: {"error":{"message":"overloaded"}}\n\n'], gapMs: 5 },
+    "nothing but a role": { kind: "stream", body: roleChunk },
+    "status 503": { kind: "status", status: 503 },
+    "JSON without choices": { kind: "status", status: 200, json: { id: "x", choices: [] } },
+  }
+  test.each(Object.keys(troubles))(
+    "from an upstream that speaks chat to one that speaks responses: %s",
+    async (about) => {
+      await using stage = await scene(simulator, ["a", "b"], { each: { a: deepseek } })
+      stage.vendor("a").behave(troubles[about]!)
+      stage.vendor("b").behave({ kind: "responses", text: "from b", gapMs: 1 })
+      const answer = await ask(stage)
+      expectCompleted(answer)
+      expect(finalOf(answer.text).output).toMatchObject([{ content: [{ text: "from b" }] }])
+      expect(stage.calls()).toEqual([2, 1])
+    },
+  )
+})
+
+describe("trouble after the first token", () => {
+  const said = chunk({ content: "Once upon " }, null, { usage: { prompt_tokens: 3, completion_tokens: 4 } })
+
+  /** Everything before our error event is a sound beginning, numbered through to it. */
+  function expectInBand(answer: Answer, code: string): void {
+    expect(answer.status).toBe(200)
+    const events = eventsOf(answer.text)
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index))
+    expect(events.slice(0, -1).map(({ type }) => type)).toEqual([
+      "response.created",
+      "response.in_progress",
+      "response.output_item.added",
+      "response.content_part.added",
+      "response.output_text.delta",
+    ])
+    expect(events.at(-1)).toEqual({
+      type: "error",
+      code,
+      message: expect.any(String),
+      param: null,
+      sequence_number: 5,
+      request_id: answer.headers.get("x-request-id"),
+    })
+    expect(answer.story).toMatchObject({ ending: "failed", error: code, usage: { input: 3, output: 4 } })
+  }
+
+  for (const end of ["clean", "fin", "rst"] as const) {
+    test.concurrent(`a stream cut by ${end} ends with an error event`, async () => {
+      await using stage = await scene(simulator, ["a", "b"], { each: { a: deepseek } })
+      stage.vendor("a").behave({ kind: "stream", frames: [roleChunk, said, finishChunk.slice(0, 40)], gapMs: 20, end })
+      expectInBand(await ask(stage), "upstream_stream_truncated")
+      expect(stage.calls()).toEqual([1, 0])
+    })
+  }
+
+  test.concurrent("silence", async () => {
+    await using stage = await bridged({ timeouts: { silence: 400 } })
+    stage.vendor("a").behave({ kind: "stream", frames: [roleChunk, said], end: "stall", pingEveryMs: 50 })
+    expectInBand(await ask(stage), "stream_silence_timeout")
+    await eventually(() => stage.vendor("a").calls[0]!.closedByPeer)
+  })
+
+  test.concurrent("the end of a stream's time", async () => {
+    await using stage = await bridged({ timeouts: { total: 700 } })
+    stage.vendor("a").behave({ kind: "stream", frames: [roleChunk, said], end: "stall" })
+    expectInBand(await ask(stage), "stream_total_timeout")
+  })
+
+  test.concurrent("no first token in time is a 504", async () => {
+    await using stage = await bridged({ timeouts: { firstToken: 400 } })
+    stage.vendor("a").behave({ kind: "stream", body: roleChunk, end: "stall", pingEveryMs: 50 })
+    expectError(await ask(stage), 504, "timeout_error", "first_token_timeout")
+  })
+
+  test.concurrent("an error event of the upstream is response.failed, and the end", async () => {
+    await using stage = await bridged()
+    const error = 'data: {"error":{"message":"no luck","code":"server_error"}}\n\n'
+    stage.vendor("a").behave({ kind: "stream", frames: [roleChunk, said, error], gapMs: 50 })
+    const answer = await ask(stage)
+    expectWellFormed(answer.text)
+    expect(typesOf(answer.text).at(-1)).toBe("response.failed")
+    expect(finalOf(answer.text)).toMatchObject({
+      status: "failed",
+      error: { code: "server_error", message: "no luck" },
+    })
+    expect(answer.story).toMatchObject({ ending: "failed", error: "upstream_error" })
+  })
+
+  test.concurrent("a finish without [DONE] is a success", async () => {
+    await using stage = await bridged()
+    stage.vendor("a").behave({ kind: "stream", body: roleChunk + said + finishChunk + usageChunk })
+    const answer = await ask(stage)
+    expectCompleted(answer)
+    expect(answer.story).toMatchObject({ usage: { input: 7, output: 5 }, estimated: false })
+    stage.vendor("a").behave({ kind: "stream", body: roleChunk + said + finishChunk + usageChunk + done })
+    expect(typesOf((await ask(stage)).text)).toEqual(typesOf(answer.text))
+  })
+})
