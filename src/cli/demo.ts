@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { startSimulator } from "../../simulator/simulator.ts"
+import { type Simulator, startSimulator } from "../../simulator/simulator.ts"
 import { applyConfig } from "../catalog/apply.ts"
-import type { ConfigDocument } from "../config/document.ts"
+import type { ConfigDocument, ModelConfig, UpstreamConfig } from "../config/document.ts"
+import type { Price } from "../core/catalog.ts"
 import { logEvents } from "../events.ts"
 import { newApiKey } from "../lib/ids.ts"
 import { openLog } from "../log.ts"
@@ -14,8 +15,10 @@ import { endOnSignal, start } from "./serve.ts"
 /** `tollgate demo`: a gateway over simulated vendors, with data that is thrown away at the end. */
 export async function demo(given: Settings): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), "tollgate-demo-"))
+  const adminToken = newApiKey().slice(-24)
   const settings: Settings = {
     ...given,
+    adminToken,
     dataDir,
     database: { kind: "sqlite", file: join(dataDir, "tollgate.db") },
     masterKey: null,
@@ -28,11 +31,13 @@ export async function demo(given: Settings): Promise<void> {
   try {
     const log = openLog("warn")
     const house = await openHouse(settings)
-    const demo = { apiKey: newApiKey(), email: "admin@example.com", password: newApiKey().slice(-16) }
-    const vendors = ["openai", "deepseek"].map((name) => simulator.vendor(name))
-    for (const vendor of vendors) vendor.keepBodies = false
-    const [openai, deepseek] = vendors.map((vendor) => vendor.baseUrl)
-    await applyConfig(house.store, house.vault, demoConfig(openai!, deepseek!, demo), { prune: false })
+    const demo = { apiKey: newApiKey(), email: "admin@example.com", password: newApiKey().slice(-16), adminToken }
+    await applyConfig(
+      house.store,
+      house.vault,
+      demoConfig((name) => simulatedVendor(simulator, name), demo),
+      { prune: false },
+    )
     const running = await start(settings, house, logEvents(log))
     endOnSignal(running, log, cleanUp)
     console.log(introduction(running.url, simulator.url, demo))
@@ -46,37 +51,59 @@ interface DemoSecrets {
   readonly apiKey: string
   readonly email: string
   readonly password: string
+  readonly adminToken: string
 }
 
-function demoConfig(openai: string, deepseek: string, secrets: DemoSecrets): ConfigDocument {
-  const upstream = { headers: {}, timeouts: {}, concurrency: 0, settings: {} }
+/** Its recorded calls stay small, because a demo may run for days. */
+function simulatedVendor(simulator: Simulator, name: string): string {
+  const vendor = simulator.vendor(name)
+  vendor.keepBodies = false
+  return vendor.baseUrl
+}
+
+function demoConfig(baseUrl: (name: string) => string, secrets: DemoSecrets): ConfigDocument {
+  const upstream = (vendor: string): UpstreamConfig => ({
+    name: `${vendor}-simulated`,
+    vendor,
+    baseUrl: baseUrl(vendor),
+    apiKeys: [`demo-credential-of-${vendor}`],
+    headers: {},
+    timeouts: {},
+    concurrency: 0,
+    settings: {},
+  })
+  const model = (
+    name: string,
+    price: Price,
+    ...routes: readonly (readonly [vendor: string, model: string])[]
+  ): ModelConfig => ({
+    name,
+    price,
+    endpoints: null,
+    routes: routes.map(([vendor, served], position) => ({
+      upstream: `${vendor}-simulated`,
+      model: served,
+      priority: position + 1,
+      weight: 100,
+    })),
+  })
   return {
-    upstreams: [
-      { ...upstream, name: "openai-simulated", vendor: "openai", baseUrl: openai, apiKeys: ["demo-openai-credential"] },
-      {
-        ...upstream,
-        name: "deepseek-simulated",
-        vendor: "deepseek",
-        baseUrl: deepseek,
-        apiKeys: ["demo-deepseek-credential"],
-      },
-    ],
+    upstreams: ["openai", "deepseek", "anthropic", "jina", "bfl"].map(upstream),
     models: [
-      {
-        name: "gpt-5",
-        price: { input: "1.25", cached_input: "0.125", output: "10" },
-        endpoints: null,
-        routes: [
-          { upstream: "openai-simulated", model: "gpt-5-2026-08", priority: 1, weight: 100 },
-          { upstream: "deepseek-simulated", model: "deepseek-chat", priority: 2, weight: 100 },
-        ],
-      },
-      {
-        name: "deepseek-chat",
-        price: { input: "0.28", output: "0.42" },
-        endpoints: null,
-        routes: [{ upstream: "deepseek-simulated", model: "deepseek-chat", priority: 1, weight: 100 }],
-      },
+      model(
+        "gpt-5",
+        { input: "1.25", cached_input: "0.125", output: "10" },
+        ["openai", "gpt-5-2026-08"],
+        ["deepseek", "deepseek-chat"],
+      ),
+      model("deepseek-chat", { input: "0.28", output: "0.42" }, ["deepseek", "deepseek-chat"]),
+      model("claude-sonnet", { input: "3", output: "15" }, ["anthropic", "claude-sonnet-5"]),
+      model("text-embedding", { input: "0.02" }, ["openai", "text-embedding-3-small"]),
+      model("reranker", { input: "0.02" }, ["jina", "jina-reranker-v3"]),
+      model("gpt-image", { image: "0.04" }, ["openai", "gpt-image-2"]),
+      model("flux", { image: "0.05" }, ["bfl", "flux-2-pro"]),
+      model("tts", { character: "0.000015" }, ["openai", "gpt-4o-mini-tts"]),
+      model("whisper", { second: "0.0001" }, ["openai", "whisper-1"]),
     ],
     plans: [{ name: "default", concurrency: 50, models: ["*"], priceMultiplier: "1" }],
     accounts: [
@@ -89,10 +116,12 @@ function demoConfig(openai: string, deepseek: string, secrets: DemoSecrets): Con
       },
     ],
     people: [{ email: secrets.email, password: secrets.password, role: "admin", account: "demo" }],
+    // The simulated vendors' pictures are on this machine.
+    allowPrivateAddresses: true,
   }
 }
 
-function introduction(url: string, simulatorUrl: string, { apiKey, email, password }: DemoSecrets): string {
+function introduction(url: string, simulatorUrl: string, { apiKey, email, password, adminToken }: DemoSecrets): string {
   return `
 Tollgate demo: the gateway with simulated vendors. Everything is thrown away when it ends (Ctrl-C).
 
@@ -100,7 +129,12 @@ Tollgate demo: the gateway with simulated vendors. Everything is thrown away whe
   vendors    ${simulatorUrl} (simulated)
   API key    ${apiKey}   (account "demo", balance $100)
   sign-in    ${email} / ${password}
-  models     gpt-5 (openai, then deepseek), deepseek-chat
+  models     gpt-5 (openai, then deepseek), deepseek-chat, claude-sonnet, text-embedding, reranker, gpt-image, flux, tts, whisper
+  admin API  ${url}/api/openapi.json with the bearer ${adminToken}
+
+For the examples of the README:
+
+export TOLLGATE_URL=${url} TOLLGATE_KEY=${apiKey}
 
 Ask for a completion:
 

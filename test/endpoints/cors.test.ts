@@ -168,7 +168,7 @@ const safelisted: ReadonlySet<string> = new Set(["accept", "accept-language", "c
 async function headersOfClients(): Promise<[path: string, method: string, names: string[]][]> {
   const seen: [string, string, string[]][] = []
   const noting = (async (url: string | URL | Request, init?: RequestInit) => {
-    const request = url instanceof Request ? url : new Request(url, init)
+    const request = url instanceof Request ? url : new Request(String(url), init)
     seen.push([new URL(request.url).pathname, request.method, [...request.headers.keys()]])
     return fetch(request)
   }) as typeof fetch
