@@ -74,13 +74,12 @@ async function serveAcrossOrigins(visit: Visit, origins: readonly string[], part
 
 async function serve(visit: Visit, parts: EdgeParts): Promise<Response> {
   try {
-    const { request, requestId, path } = visit
+    const { request, path } = visit
     const route = routes.get(path)
     if (route !== undefined && request.method === route.method) {
-      const principal = await authenticate(request, parts.keys)
-      const response = await relay({ ...visit, principal }, route.protocol, parts.relay)
-      response.headers.set("x-request-id", requestId)
-      return response
+      const known = authenticate(request, parts.keys)
+      const principal = known instanceof Promise ? await known : known
+      return await relay({ ...visit, principal }, route.protocol, parts.relay)
     }
     const response = await serveOther(visit, parts)
     visit.ended()
@@ -113,11 +112,15 @@ function methodsOf(path: string, parts: EdgeParts): string | null {
   return path === "/" || parts.models.has(path) ? "GET, HEAD" : null
 }
 
-/** One text for every cause, so that a refusal tells nothing about which keys exist. */
-async function authenticate(request: Request, keys: KeyDirectory): Promise<Principal> {
+/** Answers at once for a key that is remembered, which is nearly always. */
+function authenticate(request: Request, keys: KeyDirectory): Principal | Promise<Principal> {
   const credential = readCredential(request.headers)
   const found = credential === null ? null : keys.find(credential)
-  const principal = found instanceof Promise ? await found : found
+  return found instanceof Promise ? found.then(admitted) : admitted(found)
+}
+
+/** One text for every cause, so that a refusal tells nothing about which keys exist. */
+function admitted(principal: Principal | null): Principal {
   if (principal === null)
     throw new GatewayError(
       "invalid_api_key",

@@ -34,7 +34,10 @@ export function deliver(begun: BegunStream, terms: DeliveryTerms): Response {
   terms.onStart(() => delivery.cut())
   // No queue of our own: the upstream is read only when the caller wants more.
   const body = new ReadableStream<Uint8Array>(delivery, { highWaterMark: 0 })
-  return new Response(body, { status: 200, headers: { ...begun.headers, ...streamHeaders } })
+  return new Response(body, {
+    status: 200,
+    headers: { ...begun.headers, ...streamHeaders, "x-request-id": terms.requestId },
+  })
 }
 
 type Controller = ReadableStreamDefaultController<Uint8Array>

@@ -3,6 +3,7 @@ import type { BegunFlow } from "./answer.ts"
 import type { StreamEnd } from "./delivery.ts"
 
 export interface FlowTerms {
+  readonly requestId: string
   /** When the answer must be over, by `performance.now()`. */
   readonly deadline: number
   /** Called exactly once, when the last byte was handed over or the caller has left. */
@@ -64,5 +65,5 @@ export function passOn(flow: BegunFlow, terms: FlowTerms): Response {
     },
     { highWaterMark: 0 },
   )
-  return new Response(body, { status: flow.status, headers: flow.headers })
+  return new Response(body, { status: flow.status, headers: { ...flow.headers, "x-request-id": terms.requestId } })
 }

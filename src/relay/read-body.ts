@@ -1,9 +1,10 @@
 import { GatewayError } from "../core/errors.ts"
 import { paced } from "../lib/pace.ts"
+import { Patience } from "../lib/patience.ts"
 import { Pieces } from "../lib/pieces.ts"
 
 /** A sender that gives no byte for this long is given up; a body read in one go must be whole by then. */
-const bodyPatienceMs = 60_000
+const patience = new Patience(60_000)
 
 /** Bodies up to this size are read in one go; larger ones are scanned piece by piece as they arrive. */
 const oneGoBytes = 256 * 1024
@@ -59,16 +60,21 @@ async function collect<T>(request: Request, limit: number, scanner: Scanner<T>):
   return new Pieces(pieces)
 }
 
-async function inTime<T>(arriving: Promise<T>): Promise<T> {
-  let timer: Timer | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(tooSlow()), bodyPatienceMs)
+/** Gives up on a sender that is too slow; one coarse clock watches all of them. */
+function inTime<T>(arriving: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const watch = patience.watch(() => reject(tooSlow()))
+    arriving.then(
+      (value) => {
+        patience.forget(watch)
+        resolve(value)
+      },
+      (error) => {
+        patience.forget(watch)
+        reject(error)
+      },
+    )
   })
-  try {
-    return await Promise.race([arriving, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 function tooSlow(): GatewayError {

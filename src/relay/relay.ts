@@ -46,7 +46,8 @@ export async function relay(call: Call, protocol: Protocol, house: RelayParts): 
   const snapshot = house.snapshot()
   const routes = routesFor(ask.model, snapshot, call.principal, protocol)
   requireBalance(call.principal)
-  await takeSlot(call, snapshot, house.limiter)
+  const slot = takeSlot(call, snapshot, house.limiter)
+  if (slot instanceof Promise) await slot
   const story = beginStory(call, protocol, ask.model, ask.stream)
   const journey: Journey = {
     ask,
@@ -91,12 +92,16 @@ function requireBalance(principal: Principal): void {
   })
 }
 
-async function takeSlot(call: Call, snapshot: Snapshot, limiter: Limiter): Promise<void> {
+/** Waits only where the limiter does: within one process there is nothing to wait for. */
+function takeSlot(call: Call, snapshot: Snapshot, limiter: Limiter): Promise<void> | void {
   const { principal } = call
   const limit = concurrencyLimit(planOf(snapshot, principal), principal)
-  if (!(await limiter.take(principal.accountId, limit, call.requestId))) {
-    throw new GatewayError("concurrency_limit", "concurrency limit reached")
-  }
+  const taken = limiter.take(principal.accountId, limit, call.requestId)
+  return taken instanceof Promise ? taken.then(refuseUnless) : refuseUnless(taken)
+}
+
+function refuseUnless(taken: boolean): void {
+  if (!taken) throw new GatewayError("concurrency_limit", "concurrency limit reached")
 }
 
 /** Hands an answer to the caller: at once, as a stream of events, or as it comes. */
@@ -123,7 +128,8 @@ async function pass(
   story.usage = answer.usage
   await endStory(story, "completed", null, call, house)
   const isStream = answer.headers["content-type"]?.startsWith("text/event-stream")
-  const headers = isStream ? { ...answer.headers, ...streamHeaders } : answer.headers
+  const headers = isStream ? Object.assign(answer.headers, streamHeaders) : answer.headers
+  headers["x-request-id"] = call.requestId
   return new Response(answer.body, { status: answer.status, headers })
 }
 
@@ -154,7 +160,11 @@ function flow(found: Answered, begun: BegunFlow, { story }: Journey, call: Call,
   story.status = begun.status
   story.firstTokenAt = performance.now() - call.startedAt
   const deadline = call.startedAt + found.route.upstream.timeouts.nonStream
-  return passOn(begun, { deadline, ...untilItsEnd(found, story, call, house, async () => {}) })
+  return passOn(begun, {
+    requestId: call.requestId,
+    deadline,
+    ...untilItsEnd(found, story, call, house, async () => {}),
+  })
 }
 
 /** What every answer that takes its time has in common: it can be cut, and at its end everything it held goes back. */
@@ -182,12 +192,13 @@ async function refuse(failure: Failure, journey: Journey, call: Call, house: Rel
   const { answer, cause } = failure
   if (cause === "client_gone") {
     await endStory(journey.story, "client_gone", null, call, house)
-    return new Response(null, { status: clientClosedRequest })
+    return new Response(null, { status: clientClosedRequest, headers: { "x-request-id": call.requestId } })
   }
   if (answer === undefined || answer.status >= 500) throw errorFor(failure, journey.ask.stream)
   journey.story.status = answer.status
   await endStory(journey.story, "refused", null, call, house)
-  return new Response(answer.body, { status: answer.status, headers: answer.headers })
+  const headers = { ...answer.headers, "x-request-id": call.requestId }
+  return new Response(answer.body, { status: answer.status, headers })
 }
 
 function beginStory(call: Call, protocol: Protocol, model: string, asStream: boolean): Story {

@@ -40,8 +40,14 @@ export function overBridge(
     },
     ...(errorBody === undefined
       ? {}
-      : { errorBody: (status, body) => utf8(JSON.stringify(errorBody(status, parseObject(textOf(body))))) }),
+      : { errorBody: (status, body) => utf8(JSON.stringify(errorBody(status, parsedOrText(body)))) }),
   }
+}
+
+/** Proxies before an upstream refuse in plain words; those are worth telling too. */
+function parsedOrText(body: Uint8Array): unknown {
+  const text = textOf(body)
+  return parseObject(text) ?? text
 }
 
 /** How a whole answer is written for the caller. */

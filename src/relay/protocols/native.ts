@@ -1,6 +1,6 @@
 import type { Route } from "../../core/catalog.ts"
-import { joinBytes, textOf } from "../../lib/bytes.ts"
-import type { Edit, Field, JsonShape } from "../../lib/json-bytes.ts"
+import { textOf } from "../../lib/bytes.ts"
+import { type Edit, type Field, type JsonShape, spliceBytes } from "../../lib/json-bytes.ts"
 import type { Payload } from "../../upstream/client.ts"
 import type { Ask, BodyOptions } from "../protocol.ts"
 
@@ -11,8 +11,8 @@ const largeBytes = 1024 * 1024
 export function spliced(ask: Ask, route: Route, edits: readonly Edit[]): Payload {
   const all = route.upstreamModel === ask.model ? [...edits] : [...edits, ask.nameModel(route.upstreamModel)]
   all.sort((a, b) => a.at.start - b.at.start)
-  const pieces = ask.body.spliced(all)
-  return ask.body.size > largeBytes ? pieces : joinBytes(pieces)
+  if (ask.body.size > largeBytes) return ask.body.spliced(all)
+  return all.length === 0 ? ask.body.whole() : spliceBytes(ask.body.whole(), all)
 }
 
 export function passBody(ask: Ask, route: Route, _options: BodyOptions): Payload {

@@ -7,12 +7,7 @@ import { type SseEvent, SseSplitter } from "../../lib/sse.ts"
 import type { StreamState, StreamTap } from "./tap.ts"
 
 /** `sequence` is the number the frame would have, in dialects that number their events. */
-export type ErrorFrame = (
-  error: GatewayError,
-  requestId: string,
-  dialect: ErrorDialect,
-  sequence: number,
-) => Uint8Array
+export type ErrorFrame = (error: GatewayError, requestId: string, dialect: ErrorDialect, sequence: number) => Uint8Array
 
 /** Reads a stream through a translator: the caller gets the frames of its own dialect. */
 export class BridgeTap implements StreamTap {
