@@ -7,8 +7,11 @@ import type { Events } from "./core/events.ts"
 import { edge } from "./http/edge.ts"
 import { lifecycle } from "./http/lifecycle.ts"
 import { modelPages } from "./http/model-pages.ts"
+import { newId } from "./lib/ids.ts"
 import type { Vault } from "./lib/seal.ts"
+import type { Limiter } from "./limits/limiter.ts"
 import { memoryLimiter } from "./limits/memory.ts"
+import { redisLimiter } from "./limits/redis.ts"
 import type { RelayParts } from "./relay/relay.ts"
 import { repeatBudget } from "./relay/repeat-budget.ts"
 import { upstreamLoad } from "./relay/upstream-load.ts"
@@ -35,6 +38,8 @@ export interface GatewayParts {
   readonly store: Store
   readonly vault: Vault
   readonly events: Events
+  /** Null: limits are held in process. */
+  readonly redisUrl?: string | null
   readonly adminToken?: string | null
   readonly allowPrivateAddresses?: boolean
 }
@@ -51,8 +56,9 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
   const nameOf = (upstreamId: string): string =>
     [...catalog.current().upstreams.values()].find(({ id }) => id === upstreamId)?.name ?? upstreamId
   const counter = workerTokenCounter()
+  const { limiter, close: closeLimiter } = openLimiter(parts)
   const relay: RelayParts = {
-    limiter: memoryLimiter(),
+    limiter,
     counter,
     health: upstreamHealth(now, (upstreamId, state) => events.circuitChanged(nameOf(upstreamId), state)),
     load: upstreamLoad(),
@@ -91,6 +97,17 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     async close() {
       await catalog.stop()
       counter.close()
+      await closeLimiter()
     },
   }
+}
+
+function openLimiter({ redisUrl, events }: GatewayParts): { limiter: Limiter; close(): Promise<void> } {
+  if (redisUrl === undefined || redisUrl === null) return { limiter: memoryLimiter(), close: async () => {} }
+  const limiter = redisLimiter({
+    url: redisUrl,
+    instanceId: newId(),
+    onDegraded: (away, why) => events.limitsDegraded(away, why),
+  })
+  return { limiter, close: () => limiter.close() }
 }

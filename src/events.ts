@@ -13,6 +13,10 @@ export function logEvents(log: Log): Events {
       log.error({ version, problems }, "catalog not usable, keeping the last good one"),
     databaseAway: (error) => log.error({ error: messageOf(error) }, "database away"),
     databaseBack: () => log.info("database back"),
+    limitsDegraded: (away, why) =>
+      away
+        ? log.error({ why }, "Redis away: this instance keeps to its own share of each limit")
+        : log.info("Redis back"),
     internalError: (requestId, error) =>
       log.error(
         { request: requestId, error: messageOf(error), stack: error instanceof Error ? error.stack : undefined },

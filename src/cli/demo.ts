@@ -22,6 +22,7 @@ export async function demo(given: Settings): Promise<void> {
     dataDir,
     database: { kind: "sqlite", file: join(dataDir, "tollgate.db") },
     masterKey: null,
+    redisUrl: null,
   }
   const simulator = await startSimulator()
   const cleanUp = async (): Promise<void> => {

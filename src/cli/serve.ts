@@ -44,6 +44,7 @@ export async function start(settings: Settings, house: House, events: Events): P
   const gateway = await openGateway({
     ...house,
     events,
+    redisUrl: settings.redisUrl,
     adminToken: settings.adminToken,
     allowPrivateAddresses: settings.allowPrivateAddresses,
   })

@@ -11,5 +11,7 @@ export interface Events {
   catalogRejected(version: number, problems: readonly string[]): void
   databaseAway(error: unknown): void
   databaseBack(): void
+  /** Limits shared through Redis fell back to this instance's own share, or are shared again. */
+  limitsDegraded(away: boolean, why: string): void
   internalError(requestId: string, error: unknown): void
 }

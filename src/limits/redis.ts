@@ -131,11 +131,16 @@ class RedisSlots implements RedisLimiter {
 
   async close(): Promise<void> {
     clearInterval(this.#renewal)
-    for (const account of this.#held.accounts()) {
-      for (const lease of this.#held.leases(account)) this.give(account, lease)
+    const link = this.#keeper.link
+    if (link !== undefined) {
+      for (const account of this.#held.accounts()) {
+        const leases = this.#held.leases(account)
+        for (const lease of leases) this.#held.delete(account, lease)
+        for (const batch of inBatches(leases, leasesPerCall)) this.#drop(link, account, batch)
+      }
+      // Answered after all that was sent before it.
+      await link.call("ZREM", instancesKey, this.#options.instanceId).catch(ignoreLostLink)
     }
-    // Answered after all that was sent before it.
-    await this.#keeper.link?.call("ZREM", instancesKey, this.#options.instanceId).catch(ignoreLostLink)
     this.#keeper.close()
   }
 
@@ -199,13 +204,14 @@ class RedisSlots implements RedisLimiter {
 
   /** Told again with every renewal, because what a lost link had under way may still arrive after the first time. */
   #dropOwed(link: RedisLink): void {
-    this.#forgetRunOut()
+    this.#forgetSettled()
     for (const { account, lease } of this.#owed) link.call("ZREM", slotsKey(account), lease).catch(ignoreLostLink)
   }
 
-  #forgetRunOut(): void {
+  /** What has run out in Redis by now is no longer owed, nor is what was taken anew under the same name. */
+  #forgetSettled(): void {
     const now = this.#options.now()
-    this.#owed = this.#owed.filter(({ until }) => until > now)
+    this.#owed = this.#owed.filter(({ account, lease, until }) => until > now && !this.#held.has(account, lease))
   }
 
   async #prepare(link: RedisLink): Promise<void> {
@@ -213,7 +219,7 @@ class RedisSlots implements RedisLimiter {
     // Not fewer than before: after a loss of data the others are yet to be heard of.
     this.#instances = Math.max(this.#instances, live)
     this.#forgotten = this.#beenOpen && !known
-    this.#forgetRunOut()
+    this.#forgetSettled()
     await this.#holdAll(link)
   }
 

@@ -123,7 +123,7 @@ class Delivery {
     const { tap, abort } = this.#begun
     if (tap.state === "complete") {
       const counted = tap.wantsCount ? await this.#terms.count() : null
-      await this.#end({ ending: "completed", error: null })
+      await this.#end(tap.failed ? { ending: "failed", error: "upstream_error" } : { ending: "completed", error: null })
       this.#finish(tap.closing(counted))
       this.#readRemainder().catch(() => {})
       return

@@ -151,7 +151,7 @@ function stream(found: Answered, begun: BegunStream, journey: Journey, call: Cal
     ...untilItsEnd(found, story, call, house, async () => {
       story.usage = begun.tap.usage ?? story.usage
       // What an unfinished stream has produced was still produced: it is counted where the upstream did not say.
-      if (story.usage === null && begun.tap.countable) await count()
+      if (story.usage === null && begun.tap.countable && !begun.tap.failed) await count()
     }),
   })
 }

@@ -20,6 +20,7 @@ const nobodyListens: Events = {
   catalogRejected() {},
   databaseAway() {},
   databaseBack() {},
+  limitsDegraded() {},
   internalError() {},
 }
 

@@ -139,19 +139,6 @@ describe("addresses to ask after a job", () => {
 })
 
 describe("fetching a result for base64", () => {
-  const ownServer = (answer: () => Response | Promise<Response>) => {
-    let visits = 0
-    const server = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      fetch() {
-        visits++
-        return answer()
-      },
-    })
-    return { url: server.url.href, visits: () => visits, [Symbol.dispose]: () => void server.stop(true) }
-  }
-
   const good: Readonly<Record<string, FileOptions>> = {
     "another host": { host: "localhost" },
     "three redirects": { redirects: 3 },
@@ -248,15 +235,15 @@ describe("fetching a result for base64", () => {
   })
 
   test.concurrent("one picture of several that cannot be had fails the whole", async () => {
-    const urls = (good: string): object => ({
-      output: { task_status: "SUCCEEDED", results: [{ url: good }, { url: "http://127.0.0.1:1/x.png" }] },
+    using server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => new Response(new Uint8Array(picture(1)), { headers: { "content-type": "image/png" } }),
     })
-    using server = ownServer(
-      () => new Response(new Uint8Array(picture(1)), { headers: { "content-type": "image/png" } }),
-    )
+    const results = [{ url: server.url.href }, { url: "http://127.0.0.1:1/x.png" }]
+    const json = { output: { task_status: "SUCCEEDED", results } }
     await using stage = await imageScene(simulator, ["dashscope"])
-    const reply = JSON.parse(JSON.stringify(urls(server.url)))
-    stage.vendor("dashscope").behave(slowJob({ polls: [{ kind: "status", status: 200, json: reply }] }))
+    stage.vendor("dashscope").behave(slowJob({ polls: [{ kind: "status", status: 200, json }] }))
     expectJobError(await stage.ask({ n: 2, ...base64 }), "its result cannot be fetched: its address cannot be reached")
     expect(stage.submits("dashscope")).toHaveLength(1)
   })

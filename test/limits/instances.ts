@@ -1,14 +1,23 @@
 import { type RedisLimiter, type RedisLimiterOptions, redisLimiter } from "../../src/limits/redis.ts"
 
-/** Leases and pauses short enough to see them run out; the patience is the real one. */
-export const quick = { leaseMs: 900, renewMs: 150, retryMs: 150 } as const
+/**
+ * Leases and pauses short enough to see them run out. The patience is long: where a test is not about it, a machine
+ * that is busy with other things must not look like a Redis that does not answer.
+ */
+export const quick = { leaseMs: 1500, renewMs: 150, retryMs: 150, patienceMs: 3000 } as const
+
+/** Leases as long as in service, so that nothing in a test is put right by their running out. */
+export const lasting = { ...quick, leaseMs: 30_000 } as const
+
+/** As long as in service. */
+export const servicePatience = { patienceMs: 250 } as const
 
 const open: RedisLimiter[] = []
 let made = 0
 
 /** One instance of the gateway, as far as limits go. */
 export function instance(url: string, options: Partial<RedisLimiterOptions> = {}): RedisLimiter {
-  const limiter = redisLimiter({ url, instanceId: `instance-${++made}`, ...options })
+  const limiter = redisLimiter({ url, instanceId: `instance-${++made}`, patienceMs: quick.patienceMs, ...options })
   open.push(limiter)
   return limiter
 }

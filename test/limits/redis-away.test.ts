@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test"
 import { launchRedis, type RedisServer } from "../support/redis.ts"
-import { closeInstances, instance, instances, names, quick, takeMany, until } from "./instances.ts"
+import { openWay } from "./blocked-way.ts"
+import { closeInstances, instance, instances, lasting, names, servicePatience, takeMany, until } from "./instances.ts"
 
 let redis: RedisServer
 beforeEach(async () => {
@@ -11,8 +12,7 @@ afterEach(async () => {
   await redis.stop()
 })
 
-/** Leases as long as in service, so that nothing in a test is put right by running out. */
-const lasting = { ...quick, leaseMs: 30_000 } as const
+const serving = { ...lasting, ...servicePatience } as const
 
 const timed = async <T>(work: () => Promise<T>): Promise<{ value: T; ms: number }> => {
   const began = performance.now()
@@ -122,6 +122,31 @@ test("Redis stops and starts under load: requests go on, nothing is thrown, and 
   expect(changes.toSorted()).toEqual([false, false, false, true, true, true])
 })
 
+test("slots that are taken while Redis is coming back are all told to it", async () => {
+  const rare = { ...lasting, renewMs: 60_000 }
+  const one = instance(redis.url, rare)
+  let taken = 0
+  const takeOne = () => one.take(`acme-${taken % 100}`, 0, `lease-${taken++}`)
+  // So many that telling them takes a while.
+  while (taken < 20_000) await takeOne()
+  await redis.kill()
+  await until(() => one.away)
+  const back = redis.start()
+  while (one.away) {
+    await takeOne()
+    await Bun.sleep(1)
+  }
+  await back
+  const two = instance(redis.url, rare)
+  let known = 0
+  await until(async () => {
+    known = 0
+    for (let at = 0; at < 100; at++) known += await two.inFlight(`acme-${at}`)
+    return known >= taken
+  }, 2000)
+  expect(known).toBe(taken)
+})
+
 test("Redis is not there at the start: limits hold in this instance alone, until it comes", async () => {
   const changes: [boolean, string][] = []
   await redis.kill()
@@ -140,7 +165,7 @@ test("Redis is not there at the start: limits hold in this instance alone, until
 })
 
 test("Redis hangs: those who wait at that moment go on after the patience of one call, everyone else at once", async () => {
-  const one = instance(redis.url, lasting)
+  const one = instance(redis.url, serving)
   expect(await one.take("acme", 0, "before")).toBe(true)
   await one.inFlight("acme")
   redis.freeze()
@@ -156,7 +181,7 @@ test("Redis hangs: those who wait at that moment go on after the patience of one
   })
   expect(second.value).toBe(0)
   expect(second.ms).toBeLessThan(250)
-  await Bun.sleep(3 * lasting.retryMs)
+  await Bun.sleep(3 * serving.retryMs)
   expect((await timed(() => one.take("other", 5, "third"))).ms).toBeLessThan(200)
   redis.thaw()
   await until(() => !one.away)
@@ -166,7 +191,7 @@ test("Redis hangs: those who wait at that moment go on after the patience of one
 
 test("Redis hangs at the start: the first requests wait once, and are served", async () => {
   redis.freeze()
-  const one = instance(redis.url, lasting)
+  const one = instance(redis.url, serving)
   const first = await timed(() => takeMany(one, "acme", 2, names("a", 3)))
   expect(first.value).toBe(2)
   expect(first.ms).toBeLessThan(600)
@@ -174,7 +199,7 @@ test("Redis hangs at the start: the first requests wait once, and are served", a
 })
 
 test("slots that are given back while Redis hangs are free as soon as it is back", async () => {
-  const [one, two] = await instances(redis.url, 2, lasting)
+  const [one, two] = await instances(redis.url, 2, serving)
   expect(await takeMany(one!, "acme", 2, ["r1", "r2"])).toBe(2)
   redis.freeze()
   one!.give("acme", "r1")
@@ -185,24 +210,54 @@ test("slots that are given back while Redis hangs are free as soon as it is back
   await until(() => takeMany(two!, "acme", 2, ["r3", "r4"]).then((taken) => taken === 2), 2000)
 })
 
+test("slots whose return never got through are free as soon as the way to Redis is open again", async () => {
+  const way = await openWay(redis.port)
+  try {
+    // No renewal comes to help, and no lease runs out.
+    const rare = { ...serving, renewMs: 60_000, leaseMs: 60_000 }
+    const one = instance(way.url, rare)
+    const two = instance(redis.url, rare)
+    expect(await takeMany(one, "acme", 3, ["r1", "r2", "r3"])).toBe(3)
+    way.block()
+    one.give("acme", "r1")
+    await until(() => one.away)
+    one.give("acme", "r2")
+    expect(await two.take("acme", 3, "r4")).toBe(false)
+    way.clear()
+    await until(() => !one.away)
+    await until(async () => (await two.inFlight("acme")) === 1, 2000)
+    expect(await takeMany(two, "acme", 3, ["r4", "r5", "r6"])).toBe(2)
+  } finally {
+    way.close()
+  }
+})
+
 test("a request that was refused while Redis hung holds nothing when Redis gets to it after all", async () => {
-  const [one, two] = await instances(redis.url, 2, lasting)
+  const [one, two] = await instances(redis.url, 2, serving)
   expect(await takeMany(one!, "acme", 4, ["r1", "r2"])).toBe(2)
   redis.freeze()
   expect(await one!.take("acme", 4, "late")).toBe(false)
   redis.thaw()
   await until(() => !one!.away && !two!.away)
   await until(async () => (await two!.inFlight("acme")) === 2)
-  await Bun.sleep(2 * lasting.renewMs)
+  await Bun.sleep(2 * serving.renewMs)
   expect(await two!.inFlight("acme")).toBe(2)
+  // Asked for once more under the same name, it is a slot like any other.
+  await until(() => two!.take("acme", 4, "r3"))
+  one!.give("acme", "r1")
+  await until(() => one!.take("acme", 4, "late"))
+  await Bun.sleep(2 * serving.renewMs)
+  expect(await redis.command("ZCARD", "tollgate:slots:acme")).toBe(3)
 })
 
 test("a stall of this process is not blamed on Redis", async () => {
   const changes: boolean[] = []
-  const one = instance(redis.url, { ...lasting, onDegraded: (away) => changes.push(away) })
+  const one = instance(redis.url, { ...lasting, patienceMs: 1000, onDegraded: (away) => changes.push(away) })
   await one.take("acme", 5, "first")
   const asked = one.take("acme", 5, "second")
-  const end = performance.now() + 400
+  // The question is on its way to the socket, but not in it: that comes when this turn of the loop is over.
+  for (let step = 0; step < 10; step++) await Promise.resolve()
+  const end = performance.now() + 1200
   while (performance.now() < end);
   expect(await asked).toBe(true)
   expect(changes).toEqual([])

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test"
 import { launchRedis, type RedisServer } from "../support/redis.ts"
-import { closeInstances, instance, instances, names, quick, takeMany, until } from "./instances.ts"
+import { closeInstances, instance, instances, lasting, names, takeMany, until } from "./instances.ts"
 
 const open: RedisServer[] = []
 afterEach(async () => {
@@ -13,8 +13,6 @@ async function launch(password?: string): Promise<RedisServer> {
   open.push(redis)
   return redis
 }
-
-const lasting = { ...quick, leaseMs: 30_000 } as const
 
 test("FLUSHALL: an instance tells Redis what it holds before it is given more", async () => {
   const changes: boolean[] = []

@@ -4,6 +4,7 @@ import type { Behaviour } from "../../simulator/behaviour.ts"
 import { startSimulator } from "../../simulator/simulator.ts"
 import type { SimulatedVendor } from "../../simulator/vendor.ts"
 import { model, startGateway, testKey, upstream } from "../support/gateway.ts"
+import { type Compared, compare } from "./sides.ts"
 
 export const emptyKey = "sk-test-empty-0123456789"
 export const tightKey = "sk-test-tight-0123456789"
@@ -20,14 +21,6 @@ export interface Sides {
   close(): Promise<void>
 }
 
-export interface Compared<T> {
-  readonly direct: T
-  readonly through: T
-  /** How often the vendor was called. */
-  readonly directCalls: number
-  readonly throughCalls: number
-}
-
 export async function openSides(): Promise<Sides> {
   const simulator = await startSimulator()
   const vendor = simulator.vendor("openai")
@@ -41,20 +34,13 @@ export async function openSides(): Promise<Sides> {
       account("tight", tightKey, { concurrency: 1 }),
     ],
   })
-  const gatewayClient = (options: Options = {}) =>
-    new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: testKey, maxRetries: 0, ...options })
+  const through = { baseURL: `${gateway.url}/v1`, apiKey: testKey }
+  const gatewayClient = (options: Options = {}) => new OpenAI({ ...through, maxRetries: 0, ...options })
   return {
     vendor,
     gatewayClient,
-    async both(scenario, ...steps) {
-      vendor.behave(...steps)
-      const direct = await scenario(new OpenAI({ baseURL: vendor.baseUrl, apiKey: "sk-vendor", maxRetries: 0 }))
-      const directCalls = vendor.calls.length
-      vendor.reset()
-      vendor.behave(...steps)
-      const through = await scenario(gatewayClient())
-      return { direct, through, directCalls, throughCalls: vendor.calls.length }
-    },
+    both: (scenario, ...steps) =>
+      compare(vendor, through, (address) => scenario(new OpenAI({ ...address, maxRetries: 0 })), steps),
     async close() {
       await gateway.stop()
       await simulator.stop()

@@ -63,15 +63,7 @@ export async function openVendorSides(): Promise<VendorSides> {
     messagesVendor,
     gateway,
     through,
-    async both(scenario, ...steps) {
-      vendor.behave(...steps)
-      const direct = await scenario({ baseURL: vendor.baseUrl, apiKey: "sk-vendor" })
-      const directCalls = vendor.calls.length
-      vendor.reset()
-      vendor.behave(...steps)
-      const answered = await scenario(through)
-      return { direct, through: answered, directCalls, throughCalls: vendor.calls.length }
-    },
+    both: (scenario, ...steps) => compare(vendor, through, scenario, steps),
     reset() {
       for (const each of [vendor, chatVendor, messagesVendor]) each.reset()
     },
@@ -80,6 +72,22 @@ export async function openVendorSides(): Promise<VendorSides> {
       await simulator.stop()
     },
   }
+}
+
+/** Runs a scenario against a vendor itself, then by another way to it, both beginning with the same behaviour. */
+export async function compare<T>(
+  vendor: SimulatedVendor,
+  detour: Address,
+  scenario: (address: Address) => Promise<T>,
+  steps: readonly Behaviour[],
+): Promise<Compared<T>> {
+  vendor.behave(...steps)
+  const direct = await scenario({ baseURL: vendor.baseUrl, apiKey: "sk-vendor" })
+  const directCalls = vendor.calls.length
+  vendor.reset()
+  vendor.behave(...steps)
+  const through = await scenario(detour)
+  return { direct, through, directCalls, throughCalls: vendor.calls.length }
 }
 
 const moments: ReadonlySet<string> = new Set(["created", "created_at", "completed_at", "timestamp"])

@@ -121,6 +121,7 @@ function recordEvents() {
     catalogRejected: (version, problems) => complaints.push({ version, problems }),
     databaseAway: (error) => complaints.push(error),
     databaseBack() {},
+    limitsDegraded: (away, why) => complaints.push({ away, why }),
     internalError: (_, error) => complaints.push(error),
   }
   return { stories, failedAttempts, circuits, complaints, events }

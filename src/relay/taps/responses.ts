@@ -20,6 +20,7 @@ export class ResponsesTap extends ForwardingTap implements StreamTap {
   produced = ""
   /** The usage stands in the final event, which is the upstream's own: nothing is added to it. */
   readonly wantsCount = false
+  failed = false
   #sequence = -1
 
   get state(): StreamState {
@@ -58,6 +59,7 @@ export class ResponsesTap extends ForwardingTap implements StreamTap {
 
   #readFinal(value: Record<string, unknown>): Fate {
     this.begun = true
+    this.failed = value.type === "response.failed"
     const response = isObject(value.response) ? value.response : {}
     this.usage = readResponsesUsage(response.usage)
     return "end"

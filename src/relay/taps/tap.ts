@@ -19,6 +19,8 @@ export interface StreamTap {
   /** The upstream's own end marker was seen; whatever follows it is ignored. */
   readonly ended: boolean
   readonly state: StreamState
+  /** The upstream ended the stream properly, but by saying that it failed: it is passed on, and nothing is estimated for it. */
+  readonly failed?: boolean
   /** An error the upstream sent as an event, as it wrote it. */
   readonly error: string | null
   /** Grows with each event that is neither a comment nor a ping. */
