@@ -98,25 +98,19 @@ describe.each(modes)("%s", (_, mode) => {
     await expectBack(stage)
   })
 
-  test("after a caller that leaves during a retry-after", async () => {
+  const pauses: readonly (readonly [string, Behaviour])[] = [
+    ["a retry-after", { kind: "status", status: 429, headers: { "retry-after": "3" } }],
+    ["the pause before a repeat", { kind: "status", status: 500 }],
+  ]
+  test.each([...pauses])("after a caller that leaves during %s", async (_, step) => {
     await using stage = await scene(simulator, ["a"], oneSlot)
-    stage.vendor("a").behave({ kind: "status", status: 429, headers: { "retry-after": "3" } })
+    stage.vendor("a").behave(step)
     const client = await send(stage, mode)
     await eventually(() => stage.gateway.failedAttempts.length === 1)
-    expect(await slotsHeld(stage.gateway)).toBe(1)
     client.leave()
     await expectBack(stage)
     // The one that left and the one that was served after it.
     expect(stage.calls()).toEqual([2])
-  })
-
-  test("after a caller that leaves during the pause before a repeat", async () => {
-    await using stage = await scene(simulator, ["a"], oneSlot)
-    stage.vendor("a").behave({ kind: "status", status: 500 })
-    const client = await send(stage, mode)
-    await eventually(() => stage.gateway.failedAttempts.length === 1)
-    client.leave()
-    await expectBack(stage)
   })
 })
 
