@@ -61,6 +61,11 @@ export class SseSplitter {
     return this.#overflowed
   }
 
+  /** True where an event has just ended and nothing of the next has come, not even the rest of a line end. */
+  get isBetweenEvents(): boolean {
+    return this.#kept === 0 && !this.#afterCr && !this.#skipping && !this.#hasLine
+  }
+
   /** Adds bytes; tells the bytes available now and the complete events in them. */
   push(chunk: Uint8Array): SsePiece {
     const bytes = this.#kept === 0 ? chunk : this.#append(chunk)

@@ -6,6 +6,7 @@ import { readChatUsage, type TokenUsage } from "../../core/usage.ts"
 import { joinBytes, utf8 } from "../../lib/bytes.ts"
 import type { SseEvent } from "../../lib/sse.ts"
 import { type Fate, ForwardingTap } from "./forwarding.ts"
+import { Repetition } from "./repetition.ts"
 import type { StreamState, StreamTap } from "./tap.ts"
 
 const doneFrame = utf8("data: [DONE]\n\n")
@@ -24,8 +25,29 @@ export class ChatTap extends ForwardingTap implements StreamTap {
 
   readonly #openChoices = new Set<number>()
   readonly #finishedChoices = new Set<number>()
+  readonly #repetition = new Repetition()
+  /** What the last event said, where that was all it said. */
+  #plainText: string | null = null
   #rawUsage: unknown = null
   #identity: { id: string; created: unknown; model: unknown; systemFingerprint: unknown } | null = null
+
+  /** Most chunks repeat the one before them but for their text; those need no parsing. */
+  override push(chunk: Uint8Array): Uint8Array | null {
+    const alone = this.held === null && this.isBetweenEvents && !this.ended
+    const text = alone ? this.#repetition.textOf(chunk) : null
+    if (text !== null) {
+      this.produced += text
+      this.progress += 1
+      return chunk
+    }
+    this.#plainText = null
+    const before = this.progress
+    const passed = super.push(chunk)
+    // Only a chunk that was exactly one such event says what the next ones look like.
+    const isOneEvent = alone && passed === chunk && this.progress === before + 1 && this.isBetweenEvents
+    if (isOneEvent && this.#plainText !== null) this.#repetition.learn(chunk, '"content":"', this.#plainText)
+    return passed
+  }
 
   get state(): StreamState {
     if (this.error !== null) return "error_sent"
@@ -84,6 +106,7 @@ export class ChatTap extends ForwardingTap implements StreamTap {
     // A later usage is the one that counts, so the chunk held for the end no longer tells the truth.
     if (usage !== null) this.dropHeld()
     for (const choice of choices) this.#readChoice(choice)
+    this.#plainText = usage === null && choices.length === 1 ? plainText(choices[0]) : null
     return "forward"
   }
 
@@ -128,6 +151,15 @@ export class ChatTap extends ForwardingTap implements StreamTap {
 /** An error in mid-stream as chat clients understand it. */
 export function chatErrorFrame(error: GatewayError, requestId: string, dialect: ErrorDialect): Uint8Array {
   return utf8(`data: ${errorEnvelope(error, requestId, dialect)}\n\n`)
+}
+
+/** The content of a choice that carries nothing else that matters; null where it does. */
+function plainText(choice: unknown): string | null {
+  if (!isObject(choice) || !isObject(choice.delta)) return null
+  if (choice.finish_reason !== null && choice.finish_reason !== undefined) return null
+  const { content, role: _role, ...others } = choice.delta
+  const alone = Object.values(others).every((value) => value === null)
+  return alone && typeof content === "string" && content !== "" ? content : null
 }
 
 /** What a delta adds to the answer; null when it carries nothing of it, like the role-only first chunk. */

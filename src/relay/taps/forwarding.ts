@@ -35,6 +35,10 @@ export abstract class ForwardingTap {
     return this.#take(whole, [{ ...last, end: whole.length }], whole.length)
   }
 
+  protected get isBetweenEvents(): boolean {
+    return this.#splitter.isBetweenEvents
+  }
+
   /** Reads an event that carries data. */
   protected abstract read(event: SseEvent, data: string): Fate
 
