@@ -67,7 +67,7 @@ const distinct = <Item>(item: fc.Arbitrary<Item>, by: (item: Item) => string) =>
   fc.uniqueArray(item, { maxLength: 3, selector: by })
 
 const headers = fc.dictionary(
-  fc.stringMatching(/^x-[a-z0-9.!-]{1,8}$/),
+  fc.stringMatching(/^x-[a-z0-9.!-]{1,8}$/).filter((name) => fields.headerNameProblem(name) === null),
   fc.string({ unit: "grapheme-ascii", maxLength: 12 }).filter((value) => fields.headerValueProblem(value) === null),
   { maxKeys: 2, noNullPrototype: true },
 )
@@ -159,6 +159,7 @@ const documents: fc.Arbitrary<ConfigDocument> = fc.record(
     timeouts: timeouts.chain((some) =>
       fc.record({ drain: duration }, { requiredKeys: [] }).map((drain) => ({ ...some, ...drain })),
     ),
+    corsOrigins: fc.array(fc.constantFrom("*", "https://app.example.com", "http://localhost:3000")),
     allowPrivateAddresses: fc.boolean(),
   },
   { requiredKeys: [] },
