@@ -4,6 +4,9 @@
  */
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
+import { ensureInstalled } from "../test/support/debian.ts"
+import { postgresProgram } from "../test/support/postgres.ts"
+import { redisProgram } from "../test/support/redis.ts"
 
 const root = join(import.meta.dir, "..")
 const bin = (name: string): string => join(root, "node_modules", ".bin", name)
@@ -73,6 +76,9 @@ async function inParallel<T>(
   await Promise.all(Array.from({ length: width }, worker))
   return outcomes
 }
+
+// Once and before anything runs side by side, because two installations at a time would fail each other.
+for (const program of [postgresProgram, redisProgram]) await ensureInstalled(program)
 
 const filters = process.argv.slice(2)
 const files = testFiles(filters)

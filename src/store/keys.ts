@@ -1,3 +1,4 @@
+import type { Principal } from "../core/principal.ts"
 import { newId } from "../lib/ids.ts"
 import { accountIdOf } from "./accounts.ts"
 import { StoreConflict } from "./errors.ts"
@@ -23,21 +24,8 @@ export interface Key {
   readonly revokedAt: number | null
 }
 
-/** Everything about the bearer of a key that a request needs. */
-export interface KeyOwner {
-  readonly keyId: string
-  readonly keyName: string
-  readonly accountId: string
-  readonly accountName: string
-  readonly planName: string
-  /** The account's own limit; 0: unlimited, null: the plan decides. */
-  readonly concurrency: number | null
-  readonly suspended: boolean
-  readonly balance: bigint
-}
-
 /** The owner of a key that is not revoked, in one query. */
-export async function findKey(db: Reader, digest: string): Promise<KeyOwner | null> {
+export async function findKey(db: Reader, digest: string): Promise<Principal | null> {
   const query = compiledFor(db)
   const parameters = query.parameters.map((parameter) => (parameter === digestPlaceholder ? digest : parameter))
   const asked: typeof query = { ...query, parameters }

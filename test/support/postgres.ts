@@ -1,8 +1,13 @@
-import { chownSync, mkdtempSync, readdirSync } from "node:fs"
+import { chownSync, existsSync, mkdtempSync, readdirSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SQL } from "bun"
+import { type DebianProgram, ensureInstalled } from "./debian.ts"
 
+export const postgresProgram: DebianProgram = {
+  package: "postgresql",
+  isThere: () => installedBinaries() !== undefined,
+}
 const binariesRoot = "/usr/lib/postgresql"
 const serviceUser = "postgres"
 const databaseUser = "tollgate"
@@ -166,24 +171,17 @@ function freePort(): number {
 }
 
 async function findBinaries(): Promise<string> {
-  const found = installedBinaries()
-  if (found !== undefined) return found
-  if (!asRoot()) throw new Error(`These tests need Postgres in ${binariesRoot}; install the package "postgresql"`)
-  const quiet = { DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" }
-  await run(["/usr/bin/apt-get", "update"], { privileged: true, env: quiet })
-  await run(["/usr/bin/apt-get", "install", "-y", "postgresql"], { privileged: true, env: quiet })
-  const installed = installedBinaries()
-  if (installed === undefined) throw new Error(`apt-get installed no Postgres into ${binariesRoot}`)
-  return installed
+  await ensureInstalled(postgresProgram)
+  return installedBinaries()!
 }
 
+/** The newest version that has a server: the folder is there for the client alone too. */
 function installedBinaries(): string | undefined {
-  try {
-    const versions = readdirSync(binariesRoot).sort((a, b) => Number(b) - Number(a))
-    return versions[0] === undefined ? undefined : join(binariesRoot, versions[0], "bin")
-  } catch {
-    return undefined
-  }
+  if (!existsSync(binariesRoot)) return undefined
+  const versions = readdirSync(binariesRoot).sort((a, b) => Number(b) - Number(a))
+  return versions
+    .map((version) => join(binariesRoot, version, "bin"))
+    .find((folder) => existsSync(join(folder, "initdb")))
 }
 
 function asRoot(): boolean {

@@ -1,8 +1,10 @@
 import { existsSync, mkdtempSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { type DebianProgram, ensureInstalled } from "./debian.ts"
 
 const binary = "/usr/bin/redis-server"
+export const redisProgram: DebianProgram = { package: "redis-server", isThere: () => existsSync(binary) }
 const readyWithinMs = 10_000
 const startAttempts = 3
 
@@ -28,7 +30,7 @@ export interface RedisOptions {
 
 /** A throwaway server without persistence; it is gone when this process ends, in whatever way. */
 export async function launchRedis({ password }: RedisOptions = {}): Promise<RedisServer> {
-  await requireBinary()
+  await ensureInstalled(redisProgram)
   const folder = mkdtempSync(join(tmpdir(), "tollgate-redis-"))
   const begin = (port: number) => startServer(folder, port, password)
   let server = await startOnFreePort(begin)
@@ -142,13 +144,4 @@ async function answers(url: string): Promise<boolean> {
   } catch {
     return false
   }
-}
-
-async function requireBinary(): Promise<void> {
-  if (existsSync(binary)) return
-  if (process.getuid?.() !== 0) throw new Error(`These tests need ${binary}; install the package "redis-server"`)
-  // The service stays down: a server of the whole machine is not what these tests are about.
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" }
-  await Bun.$`/usr/bin/apt-get update && /usr/bin/apt-get install -y redis-server`.env(env).quiet()
-  if (!existsSync(binary)) throw new Error(`apt-get installed no ${binary}`)
 }
