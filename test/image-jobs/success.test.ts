@@ -54,7 +54,7 @@ const rich: Readonly<Record<JobVendorName, Rich>> = {
   replicate: {
     ask: { n: 3, size: "1024x1792", seed: 7, go_fast: true, output_format: "webp", ...dialect },
     body: { input: { seed: 7, go_fast: true, output_format: "webp", prompt, num_outputs: 3, aspect_ratio: "9:16" } },
-    headers: { prefer: "wait=60" },
+    headers: { prefer: "wait=1" },
     images: 3,
   },
   fal: {

@@ -9,7 +9,7 @@ const id = "rrr4z55ocneqzikepnug6xezpe"
 const url = "https://replicate.delivery/xezq/x/out-0.webp"
 const plain: ImageAsk = { prompt: "a fox", count: 1, size: null, extra: {} }
 const context = { baseUrl: base, upstreamModel: "black-forest-labs/flux-schnell", settings: {} }
-const wait = { prefer: "wait=60" }
+const wait = { prefer: "wait=1" }
 
 function submit(upstreamModel: string, ask: Partial<ImageAsk> = {}) {
   return replicate.submit({ ...plain, ...ask }, { ...context, upstreamModel })

@@ -4,8 +4,11 @@ import { addressAt, at, errorText, finished, isOk, refText, textAt, unreadable }
 import { anySize, fitSize, ratios, type SizeRule } from "./size-rule.ts"
 import { checkCount, vendorFields } from "./vendor-fields.ts"
 
-/** How long the answer to a submit may be held back for the result; the vendor's own maximum. */
-const waitSeconds = 60
+/**
+ * How long the answer to a submit may be held back for the result. Short, because until it comes the job has no name yet that
+ * it could be cancelled by for a caller who leaves.
+ */
+const waitSeconds = 1
 
 interface ModelRow {
   readonly models: RegExp
