@@ -5,7 +5,7 @@ import { JsonProblem, type JsonShape, scanJson } from "../lib/json-bytes.ts"
 import { post, Unreachable } from "../upstream/client.ts"
 import { blankHeaders, clientHeaders, upstreamHeaders } from "../upstream/headers.ts"
 import type { Answer, AttemptTerms, BegunFlow, BegunStream, StreamReader, WholeAnswer } from "./answer.ts"
-import type { Failure, FailureCause } from "./failure.ts"
+import { type Failure, type FailureCause, failure } from "./failure.ts"
 import { runImageJob } from "./image-job.ts"
 import type { Ask, CallCarriage, WholeReader } from "./protocol.ts"
 
@@ -206,8 +206,4 @@ async function readUpTo(response: Response, limit: number): Promise<{ bytes: Uin
 function untranslatable(error: GatewayError): Failure {
   if (error.status < 500) return { ...failure("not_bridgeable", error.message), error }
   return failure("bad_answer", error.message)
-}
-
-function failure(cause: FailureCause, detail: string): Failure {
-  return { kind: "failure", cause, detail }
 }

@@ -26,6 +26,10 @@ export interface Failure {
   readonly answer?: { readonly status: number; readonly headers: Record<string, string>; readonly body: Uint8Array }
 }
 
+export function failure(cause: FailureCause, detail: string): Failure {
+  return { kind: "failure", cause, detail }
+}
+
 /** Where to go after a failure while nothing has reached the caller. */
 export type Verdict =
   | { readonly go: "same_once" } // once more on the same route, then the next one

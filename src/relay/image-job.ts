@@ -4,13 +4,14 @@ import type { ImageProgress, ImageResult, ImageVendor } from "../core/image-vend
 import type { JsonValue } from "../core/json.ts"
 import type { VendorCall, VendorContext } from "../core/vendor-job.ts"
 import { blankOut, utf8 } from "../lib/bytes.ts"
+import { pause } from "../lib/pause.ts"
 import { callVendor, type Downloaded, download, type VendorReply } from "../upstream/client.ts"
 import { Forbidden, refusePrivate } from "../upstream/guard.ts"
 import { blankHeaders, clientHeaders, strangerHeaders, upstreamHeaders } from "../upstream/headers.ts"
 import { type ResponseFormat, readImageAsk } from "../vendors/image/ask.ts"
 import { mayCarryCredential } from "../vendors/image/hosts.ts"
 import type { AttemptTerms, WholeAnswer } from "./answer.ts"
-import type { Failure, FailureCause } from "./failure.ts"
+import { type Failure, failure } from "./failure.ts"
 
 /** How soon a job is asked after: quickly at first, then less and less often. */
 const polling = { firstMs: 400, growth: 1.4, mostMs: 3000 } as const
@@ -57,7 +58,7 @@ export async function runImageJob(
   if (submitted.kind !== "accepted") return verdict(submitted, ask.responseFormat, terms, signal)
   const { ref } = submitted
   try {
-    return await verdict(await untilVerdict(ref, vendor, context, send, signal), ask.responseFormat, terms, signal)
+    return await verdict(await untilVerdict(ref, { vendor, context, send }, signal), ask.responseFormat, terms, signal)
   } catch (error) {
     // The caller left or the time is over: what the vendor has not made yet it need not make.
     const cancel = vendor.cancel?.(ref, context)
@@ -66,22 +67,23 @@ export async function runImageJob(
   }
 }
 
-type Send = (call: VendorCall, until: AbortSignal) => Promise<VendorReply>
+/** What it takes to ask after a job. */
+interface Job {
+  readonly vendor: ImageVendor
+  readonly context: VendorContext
+  send(call: VendorCall, until: AbortSignal): Promise<VendorReply>
+}
+
 type Verdict = Extract<ImageProgress, { kind: "succeeded" | "failed" }>
 
 /** Trouble while asking is not a verdict; only the request's own deadline ends it. */
-async function untilVerdict(
-  ref: JsonValue,
-  vendor: ImageVendor,
-  context: VendorContext,
-  send: Send,
-  signal: AbortSignal,
-): Promise<Verdict> {
+async function untilVerdict(ref: JsonValue, job: Job, signal: AbortSignal): Promise<Verdict> {
   let current = ref
   let pauseMs: number = polling.firstMs
   for (;;) {
-    await sleep(pauseMs, signal)
-    const progress = await look(current, vendor, context, send, signal)
+    await pause(pauseMs, signal)
+    signal.throwIfAborted()
+    const progress = await look(current, job, signal)
     if (progress.kind === "succeeded" || progress.kind === "failed") return progress
     if (progress.kind === "continue") {
       current = progress.ref
@@ -92,13 +94,7 @@ async function untilVerdict(
   }
 }
 
-async function look(
-  ref: JsonValue,
-  vendor: ImageVendor,
-  context: VendorContext,
-  send: Send,
-  signal: AbortSignal,
-): Promise<ImageProgress> {
+async function look(ref: JsonValue, { vendor, context, send }: Job, signal: AbortSignal): Promise<ImageProgress> {
   const call = vendor.poll(ref, context)
   try {
     return vendor.readPoll((await send(call, AbortSignal.any([signal, AbortSignal.timeout(pollMs)]))).reply, ref)
@@ -149,7 +145,8 @@ async function fetchResult(address: string, terms: AttemptTerms, signal: AbortSi
       return await download(address, mostImageBytes, terms.allowPrivateAddresses, signal)
     } catch (error) {
       if (error instanceof Forbidden || tried === fetching.tries) throw error
-      await sleep(fetching.pauseMs, signal)
+      await pause(fetching.pauseMs, signal)
+      signal.throwIfAborted()
     }
   }
 }
@@ -172,19 +169,4 @@ function jobError(reason: string): GatewayError {
   return new GatewayError("upstream_error", `the image could not be made: ${reason}`, {
     headers: { "x-should-retry": "false" },
   })
-}
-
-async function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  const wake = (): void => resolve()
-  signal.addEventListener("abort", wake)
-  if (!signal.aborted) await promise
-  clearTimeout(timer)
-  signal.removeEventListener("abort", wake)
-  signal.throwIfAborted()
-}
-
-function failure(cause: FailureCause, detail: string): Failure {
-  return { kind: "failure", cause, detail }
 }

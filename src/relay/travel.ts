@@ -2,11 +2,12 @@ import type { Route, Upstream } from "../core/catalog.ts"
 import { GatewayError } from "../core/errors.ts"
 import type { Events } from "../core/events.ts"
 import type { AttemptRecord, Story } from "../core/story.ts"
+import { pause } from "../lib/pause.ts"
 import type { Credential } from "../upstream/credentials.ts"
 import type { Health } from "../upstream/health.ts"
 import type { Answer } from "./answer.ts"
 import { attempt } from "./attempt.ts"
-import { countsAgainstHealth, type Failure, verdictOn } from "./failure.ts"
+import { countsAgainstHealth, type Failure, failure, verdictOn } from "./failure.ts"
 import type { Ask, Protocol } from "./protocol.ts"
 import type { RepeatBudget } from "./repeat-budget.ts"
 import { Itinerary, type RoutingView, type Step } from "./routing.ts"
@@ -92,7 +93,7 @@ async function take(step: Step, journey: Journey, parts: TravelParts): Promise<A
   if (step.pauseMs > 0) await pause(step.pauseMs, journey.request.signal)
   // Asking for the signal is not free, so the first attempt does not.
   if (step.why !== "first" && journey.request.signal.aborted) {
-    return { kind: "failure", cause: "client_gone", detail: "the caller left" }
+    return failure("client_gone", "the caller left")
   }
   const permit = parts.health.circuit(upstream.id).enter()
   const leave = parts.load.enter(upstream)
@@ -124,18 +125,6 @@ async function take(step: Step, journey: Journey, parts: TravelParts): Promise<A
   else permit.withdraw()
   parts.events.attemptFailed(journey.story, record)
   return result
-}
-
-/** Waits, but not for a caller that leaves. */
-async function pause(ms: number, caller: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  const wake = (): void => resolve()
-  caller.addEventListener("abort", wake)
-  if (caller.aborted) resolve()
-  await promise
-  clearTimeout(timer)
-  caller.removeEventListener("abort", wake)
 }
 
 function takesStreamOptions(upstream: Upstream, parts: TravelParts): boolean {
