@@ -1,5 +1,35 @@
-import type { FilePlan } from "./protocols/files.ts"
-import type { ImageJob } from "./protocols/image-jobs/job.ts"
+import type { BehaviourOf, Fault, FileOptions } from "./behaviour.ts"
+
+/** What was asked for, in terms that all vendors share. */
+export interface JobAsk {
+  readonly prompt: string
+  readonly images: number
+  /** The vendor's own concern, kept for its polls. */
+  readonly asked: Readonly<Record<string, unknown>>
+}
+
+/** A job from its submit to the end of the simulator's memory. */
+export interface ImageJob {
+  readonly id: string
+  readonly plan: BehaviourOf<"image_job">
+  readonly ask: JobAsk
+  readonly createdAt: Date
+  /** Addresses or data URLs of the pictures. */
+  readonly results: readonly string[]
+  /** What is left of the faults that polls get. */
+  readonly faults: Fault[]
+  polls: number
+  cancelled: boolean
+  /** Over, whatever it still had to wait for. */
+  finished: boolean
+}
+
+/** A result that can be fetched, and how the fetching goes. */
+export interface FilePlan {
+  readonly options: FileOptions
+  /** Which picture it is. */
+  readonly number: number
+}
 
 /** What a vendor knows from one call to the next, by id. */
 export interface VendorMemory {

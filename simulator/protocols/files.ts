@@ -1,5 +1,5 @@
 import type { FileOptions } from "../behaviour.ts"
-import { remember } from "../memory.ts"
+import { type FilePlan, remember } from "../memory.ts"
 import { type Reply, wholeReply } from "../wire/reply.ts"
 import { credentialsOf } from "./credentials.ts"
 import { shortId } from "./ids.ts"
@@ -7,13 +7,6 @@ import { homeOf } from "./links.ts"
 import { bigPicture, picture } from "./pictures.ts"
 import { type Protocol, pathOf, type VendorRequest } from "./protocol.ts"
 import { errorReply } from "./vendor-errors.ts"
-
-/** A result that can be fetched, and how the fetching goes. */
-export interface FilePlan {
-  readonly options: FileOptions
-  /** Which picture it is. */
-  readonly number: number
-}
 
 /** Where vendors put results: usually no credential is asked for, the address itself is the secret. */
 export const files: Protocol = {

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../core/json.ts"
-import { type Field, isAbsent, isBlank, listAt, nameAt, objectAt, refuse, stringAt } from "./chat-to-messages-fields.ts"
+import { type Field, isAbsent, listAt, nameAt, objectAt, refuse, stringAt } from "./fields.ts"
 
 /** The blocks for a message's content, a string or an array of parts. */
 export function contentBlocks(content: Field, place: string): readonly JsonObject[] {
@@ -8,6 +8,10 @@ export function contentBlocks(content: Field, place: string): readonly JsonObjec
   return listAt(content, place, "must be a string or an array of parts").flatMap((part, index) =>
     partBlocks(objectAt(part, `${place}[${index}]`), `${place}[${index}]`),
   )
+}
+
+export function isBlank(text: string): boolean {
+  return text.trim() === ""
 }
 
 /** Blank text gives no block: the vendor refuses one without a visible character. */

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject, type JsonValue } from "../core/json.ts"
-import { contentBlocks, textBlocks } from "./chat-to-messages-content.ts"
-import { type Field, isAbsent, isBlank, listAt, nameAt, objectAt, refuse, stringAt } from "./chat-to-messages-fields.ts"
+import { contentBlocks, isBlank, textBlocks } from "./chat-to-messages-content.ts"
 import { toolUseIdFor } from "./chat-to-messages-ids.ts"
 import { fillerBlock, pairResults, type Turn } from "./chat-to-messages-pairing.ts"
+import { type Field, isAbsent, listAt, nameAt, objectAt, refuse, stringAt } from "./fields.ts"
 
 export interface History {
   /** What the system and developer messages said, in order. */

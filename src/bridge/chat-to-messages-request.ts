@@ -1,17 +1,9 @@
 import type { JsonObject } from "../core/json.ts"
-import {
-  type Field,
-  isAbsent,
-  isBlank,
-  listAt,
-  numberAt,
-  objectAt,
-  refuse,
-  stringAt,
-} from "./chat-to-messages-fields.ts"
+import { isBlank } from "./chat-to-messages-content.ts"
 import { readHistory } from "./chat-to-messages-history.ts"
 import { userIdFor } from "./chat-to-messages-ids.ts"
 import { toolFields } from "./chat-to-messages-tools.ts"
+import { type Field, isAbsent, listAt, numberAt, objectAt, refuse, stringAt } from "./fields.ts"
 import type { BridgeOptions } from "./translator.ts"
 
 /** The vendor demands a limit; this one stands in where the caller sets none. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../core/json.ts"
+import { isObject, type JsonObject, parseObject } from "../core/json.ts"
 import { overlayMessagesUsage, readMessagesUsage } from "../core/messages-usage.ts"
 import type { TokenUsage } from "../core/usage.ts"
 import { argumentsText, chatUsage, completionIdentity, finishReason } from "./chat-to-messages-answer.ts"
@@ -52,7 +52,7 @@ export class MessagesStreamToChat implements StreamTranslator {
 
   read(event: string | null, data: string): string {
     if (this.ended || this.error !== null) return ""
-    const body = parse(data)
+    const body = parseObject(data)
     const type = typeof body?.type === "string" ? body.type : event
     if (type === "ping") return pingFrame
     if (type === "error" || (body?.error !== undefined && body.error !== null)) return this.#fail(data, body)
@@ -198,15 +198,6 @@ export class MessagesStreamToChat implements StreamTranslator {
   #chunk(delta: JsonObject, finish: string | null): string {
     const choice = { index: 0, delta, logprobs: null, finish_reason: finish }
     return `data: ${this.#head},"choices":[${JSON.stringify(choice)}]}\n\n`
-  }
-}
-
-function parse(data: string): Fields | null {
-  try {
-    const value: unknown = JSON.parse(data)
-    return isObject(value) ? value : null
-  } catch {
-    return null
   }
 }
 

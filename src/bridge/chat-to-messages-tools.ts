@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../core/json.ts"
-import { type Field, isAbsent, listAt, nameAt, objectAt, refuse } from "./chat-to-messages-fields.ts"
 import type { Turn } from "./chat-to-messages-pairing.ts"
+import { type Field, isAbsent, listAt, nameAt, objectAt, refuse } from "./fields.ts"
 
 /** Whether the caller speaks the form before tools, and so can read one `function_call` but no `tool_calls`. */
 export function speaksOfFunctions(asked: JsonObject): boolean {

@@ -1,6 +1,7 @@
 import { isObject, type JsonObject, type JsonValue } from "../core/json.ts"
+import type { Field } from "./fields.ts"
 import type { CallFragment } from "./responses-calls.ts"
-import { type Field, listOf, textOf } from "./responses-fields.ts"
+import { listOf, textOf } from "./responses-fields.ts"
 
 /** What a chat delta, or a whole chat message, adds to the answer. */
 export interface ChatPieces {

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../core/json.ts"
-import { type Field, isAbsent, listAt, nameAt, objectAt, refuse, shown } from "./responses-fields.ts"
+import { type Field, isAbsent, listAt, nameAt, objectAt, refuse, shown, stringAt } from "./fields.ts"
 
 /** A content part: a text, or something else in the form chat completions give it. */
 type Part = { readonly text: string } | { readonly media: JsonObject }
@@ -36,8 +36,7 @@ function textsOf(content: Field, place: string): readonly string[] {
 /** The parts of a content; empty texts are left out, for upstreams refuse them. */
 function partsOf(content: Field, place: string): readonly Part[] {
   if (typeof content === "string") return content === "" ? [] : [{ text: content }]
-  if (!Array.isArray(content)) return refuse(place, "must be a string or an array of parts")
-  return listAt(content, place)
+  return listAt(content, place, "must be a string or an array of parts")
     .map((part, index) => readPart(objectAt(part, `${place}[${index}]`), `${place}[${index}]`))
     .filter((part) => !("text" in part) || part.text !== "")
 }
@@ -59,10 +58,6 @@ function readPart(part: JsonObject, place: string): Part {
     default:
       return refuse(`${place}.type`, `parts of type ${shown(part.type)} cannot be sent to this model's upstream`)
   }
-}
-
-function stringAt(field: Field, place: string): string {
-  return typeof field === "string" ? field : refuse(place, "must be a string")
 }
 
 function image(part: JsonObject, place: string): JsonObject {

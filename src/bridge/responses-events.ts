@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from "../core/json.ts"
-import { type Field, isAbsent, listOf, textOf } from "./responses-fields.ts"
+import { type Field, isAbsent } from "./fields.ts"
+import { listOf, textOf } from "./responses-fields.ts"
 import { isPartKind, type PartKind, type PartPlace, partOf, partText, ResponseFrames } from "./responses-frames.ts"
 
 /** The last event by the response's status. One that is still running is told as it is: nothing was completed. */

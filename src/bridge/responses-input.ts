@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from "../core/json.ts"
+import { type Field, isAbsent, listAt, nameAt, objectAt, refuse, shown, stringAt } from "./fields.ts"
 import { assistantText, outputContent, systemText, userContent } from "./responses-content.ts"
-import { type Field, isAbsent, listAt, nameAt, objectAt, refuse, shown } from "./responses-fields.ts"
 
 /** What a tool answered, and where in the input it stands. */
 interface ToolOutput {
@@ -19,14 +19,10 @@ interface Turn {
 /** The chat messages for `instructions` and `input`. */
 export function chatMessages(asked: JsonObject): readonly JsonObject[] {
   const conversation = new Conversation()
-  if (!isAbsent(asked.instructions)) {
-    if (typeof asked.instructions !== "string") refuse("instructions", "must be a string")
-    conversation.addSystem(asked.instructions)
-  }
+  if (!isAbsent(asked.instructions)) conversation.addSystem(stringAt(asked.instructions, "instructions"))
   const { input } = asked
   if (typeof input === "string") conversation.addUser(input)
-  else if (Array.isArray(input)) conversation.addItems(listAt(input, "input"))
-  else refuse("input", "must be a string or an array of items")
+  else conversation.addItems(listAt(input, "input", "must be a string or an array of items"))
   const messages = conversation.end()
   return messages.length === 0 ? refuse("input", "must not be empty") : messages
 }

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from "../core/json.ts"
-import { isAbsent, listOf, nameAt, objectAt, refuse, shown } from "./responses-fields.ts"
+import { isAbsent, nameAt, numberAt, objectAt, refuse, shown } from "./fields.ts"
+import { listOf } from "./responses-fields.ts"
 import { chatMessages } from "./responses-input.ts"
 import { chatTools } from "./responses-tools.ts"
 import type { BridgeOptions } from "./translator.ts"
@@ -38,20 +39,17 @@ function refuseUnbridgeable(asked: JsonObject): void {
 function sampling(asked: JsonObject): JsonObject {
   const fields: Record<string, JsonValue> = {}
   for (const name of numbers) {
-    const value = asked[name]
-    if (!isAbsent(value)) fields[name] = numberAt(value, name)
+    const value = numberAt(asked[name], name)
+    if (value !== undefined) fields[name] = value
   }
-  if (!isAbsent(asked.max_output_tokens)) fields.max_tokens = numberAt(asked.max_output_tokens, "max_output_tokens")
+  const maxTokens = numberAt(asked.max_output_tokens, "max_output_tokens")
+  if (maxTokens !== undefined) fields.max_tokens = maxTokens
   const reasoning = isAbsent(asked.reasoning) ? {} : objectAt(asked.reasoning, "reasoning")
   if (!isAbsent(reasoning.effort)) fields.reasoning_effort = nameAt(reasoning.effort, "reasoning.effort")
-  const alternatives = isAbsent(asked.top_logprobs) ? 0 : numberAt(asked.top_logprobs, "top_logprobs")
+  const alternatives = numberAt(asked.top_logprobs, "top_logprobs") ?? 0
   if (alternatives > 0) fields.top_logprobs = alternatives
   if (alternatives > 0 || listOf(asked.include).includes("message.output_text.logprobs")) fields.logprobs = true
   return fields
-}
-
-function numberAt(value: JsonValue, place: string): number {
-  return typeof value === "number" ? value : refuse(place, "must be a number")
 }
 
 function textFields(asked: JsonObject): JsonObject {

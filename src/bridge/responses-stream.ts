@@ -1,9 +1,10 @@
 import { GatewayError } from "../core/errors.ts"
-import { isObject, type JsonObject, type JsonValue } from "../core/json.ts"
+import { isObject, type JsonObject, parseObject } from "../core/json.ts"
 import { writeResponsesUsage } from "../core/responses-usage.ts"
 import { readChatUsage, type TokenUsage } from "../core/usage.ts"
+import type { Field } from "./fields.ts"
 import { type ChatPieces, producedText, readPieces } from "./responses-chat-pieces.ts"
-import { type Field, listOf, mintId, textOf } from "./responses-fields.ts"
+import { listOf, mintId, textOf } from "./responses-fields.ts"
 import { ResponseFrames } from "./responses-frames.ts"
 import { OutputItems } from "./responses-items.ts"
 import { earlierCallIds, nowInSeconds, type ResponseState, responseObject, toolNames } from "./responses-shape.ts"
@@ -59,7 +60,7 @@ export class ChatToResponsesStream implements StreamTranslator {
       this.ended = true
       return ""
     }
-    const chunk = parse(data)
+    const chunk = parseObject(data) as JsonObject | null
     if (event === "error") return this.#break(data, chunk?.error ?? chunk)
     if (chunk === null) return ""
     if (chunk.error !== undefined && chunk.error !== null) return this.#break(data, chunk.error)
@@ -176,15 +177,6 @@ export function wholeResponse(answered: JsonObject, asked: JsonObject): JsonObje
   const breakdown = reading.readChunk(answered)
   if (breakdown !== null) throw new GatewayError("upstream_error", describe(breakdown).message)
   return reading.result(null)
-}
-
-function parse(data: string): JsonObject | null {
-  try {
-    const value = JSON.parse(data) as JsonValue
-    return isObject(value) ? value : null
-  } catch {
-    return null
-  }
 }
 
 /** An upstream's error, in whatever form, as a response tells it. */

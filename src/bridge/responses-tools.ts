@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../core/json.ts"
-import { type Field, isAbsent, listAt, nameAt, objectAt, refuse, shown } from "./responses-fields.ts"
+import { type Field, isAbsent, listAt, nameAt, objectAt, refuse, shown } from "./fields.ts"
 
 interface ChatTool extends JsonObject {
   readonly type: "function"

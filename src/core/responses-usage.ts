@@ -1,26 +1,19 @@
 import { isObject, type JsonObject } from "./json.ts"
+import { isTokenCount, tokenCount } from "./token-count.ts"
 import type { TokenUsage } from "./usage.ts"
-
-function isCount(value: unknown): value is number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0
-}
-
-function count(value: unknown): number {
-  return isCount(value) ? value : 0
-}
 
 /** Reads the `usage` object of responses; null when it is not one, or holds no number to charge by. */
 export function readResponsesUsage(usage: unknown): TokenUsage | null {
   if (!isObject(usage)) return null
-  if (!isCount(usage.input_tokens) && !isCount(usage.output_tokens)) return null
+  if (!isTokenCount(usage.input_tokens) && !isTokenCount(usage.output_tokens)) return null
   const input = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
   const output = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   return {
-    input: count(usage.input_tokens),
-    cachedInput: count(input.cached_tokens),
-    cacheWrite: count(input.cache_write_tokens),
-    output: count(usage.output_tokens),
-    reasoning: count(output.reasoning_tokens),
+    input: tokenCount(usage.input_tokens),
+    cachedInput: tokenCount(input.cached_tokens),
+    cacheWrite: tokenCount(input.cache_write_tokens),
+    output: tokenCount(usage.output_tokens),
+    reasoning: tokenCount(output.reasoning_tokens),
   }
 }
 

@@ -1,3 +1,5 @@
+export const mebibyte = 1024 * 1024
+
 const encoder = new TextEncoder()
 
 export function utf8(text: string): Uint8Array {

@@ -1,6 +1,6 @@
 import type { Route } from "../core/catalog.ts"
 import { GatewayError } from "../core/errors.ts"
-import { blankOut, joinBytes, textOf } from "../lib/bytes.ts"
+import { blankOut, joinBytes, mebibyte, textOf } from "../lib/bytes.ts"
 import { JsonProblem, type JsonShape, scanJson } from "../lib/json-bytes.ts"
 import { post, Unreachable } from "../upstream/client.ts"
 import { blankHeaders, clientHeaders, upstreamHeaders } from "../upstream/headers.ts"
@@ -10,9 +10,9 @@ import { runImageJob } from "./image-job.ts"
 import type { Ask, CallCarriage, WholeReader } from "./protocol.ts"
 
 /** The largest whole answer, error answer and held-back preamble the gateway collects. */
-const mostAnswerBytes = 100 * 1024 * 1024
-const mostErrorBytes = 1024 * 1024
-const mostHeldBytes = 1024 * 1024
+const mostAnswerBytes = 100 * mebibyte
+const mostErrorBytes = mebibyte
+const mostHeldBytes = mebibyte
 
 /** What the runtime decodes by itself; a chain of encodings it would hand on as it came. */
 const readableEncodings: ReadonlySet<string> = new Set(["identity", "gzip", "x-gzip", "deflate", "br", "zstd"])

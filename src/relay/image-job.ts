@@ -3,7 +3,7 @@ import { GatewayError } from "../core/errors.ts"
 import type { ImageProgress, ImageResult, ImageVendor } from "../core/image-vendor.ts"
 import type { JsonValue } from "../core/json.ts"
 import type { VendorCall, VendorContext } from "../core/vendor-job.ts"
-import { blankOut, utf8 } from "../lib/bytes.ts"
+import { blankOut, mebibyte, utf8 } from "../lib/bytes.ts"
 import { pause } from "../lib/pause.ts"
 import { callVendor, type Downloaded, download, type VendorReply } from "../upstream/client.ts"
 import { Forbidden, refusePrivate } from "../upstream/guard.ts"
@@ -23,7 +23,7 @@ const pollMs = 10_000
 const fetching = { tries: 3, pauseMs: 400 } as const
 
 /** The largest picture fetched for a caller who wants base64. */
-const mostImageBytes = 32 * 1024 * 1024
+const mostImageBytes = 32 * mebibyte
 
 /** How long telling the vendor to stop may take; nobody waits for it. */
 const cancelMs = 5000

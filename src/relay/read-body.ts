@@ -1,4 +1,5 @@
 import { GatewayError } from "../core/errors.ts"
+import { mebibyte } from "../lib/bytes.ts"
 import { paced } from "../lib/pace.ts"
 import { Patience } from "../lib/patience.ts"
 import { Pieces } from "../lib/pieces.ts"
@@ -85,7 +86,7 @@ function tooSlow(): GatewayError {
 
 function tooLarge(limit: number): GatewayError {
   // The rest of the body is never read, so the connection cannot be used again.
-  return new GatewayError("request_body_too_large", `the request body is larger than ${limit / 1024 / 1024} MiB`, {
+  return new GatewayError("request_body_too_large", `the request body is larger than ${limit / mebibyte} MiB`, {
     headers: { connection: "close" },
   })
 }

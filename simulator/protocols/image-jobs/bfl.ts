@@ -1,11 +1,12 @@
 import { isObject } from "../../../src/core/json.ts"
+import type { ImageJob } from "../../memory.ts"
 import { jsonReply, type Reply } from "../../wire/reply.ts"
 import { valuesOf } from "../../wire/request-parser.ts"
 import { headDelay } from "../event-stream.ts"
 import { readJson } from "../json-body.ts"
 import { homeOf } from "../links.ts"
 import { type Protocol, pathOf, type VendorRequest } from "../protocol.ts"
-import { beginJob, type ImageJob, isOver, pollFault, pollJob, type Stage, type Step, stepFor, wordFor } from "./job.ts"
+import { beginJob, isOver, pollFault, pollJob, type Stage, type Step, stepFor, wordFor } from "./job.ts"
 
 /** Black Forest Labs: any model's name is a path to submit to, so its own key header tells whose the request is. */
 export const bflSubmit: Protocol = {

@@ -1,5 +1,6 @@
+import type { ImageJob } from "../../memory.ts"
 import { inspectionWords } from "./dashscope-errors.ts"
-import { type ImageJob, isOver, type Stage, wordFor } from "./job.ts"
+import { isOver, type Stage, wordFor } from "./job.ts"
 
 const words: Readonly<Record<Stage, string>> = {
   queued: "PENDING",

@@ -1,4 +1,5 @@
 import { isObject } from "../../../src/core/json.ts"
+import type { JobAsk } from "../../memory.ts"
 import { jsonReply, type Reply } from "../../wire/reply.ts"
 import { valuesOf } from "../../wire/request-parser.ts"
 import { headDelay } from "../event-stream.ts"
@@ -6,7 +7,7 @@ import { readJson } from "../json-body.ts"
 import { type Protocol, pathOf, type VendorRequest } from "../protocol.ts"
 import { dashscopeError } from "./dashscope-errors.ts"
 import { taskBody, usageOf, withMessages } from "./dashscope-task.ts"
-import { beginJob, type JobAsk, pollFault, pollJob, type Step, stageOf, stepFor } from "./job.ts"
+import { beginJob, pollFault, pollJob, type Step, stageOf, stepFor } from "./job.ts"
 
 /** Alibaba DashScope images: a task is submitted, then asked for. */
 export const dashscopeSubmit: Protocol = {

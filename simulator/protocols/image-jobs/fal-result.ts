@@ -1,5 +1,5 @@
+import type { ImageJob } from "../../memory.ts"
 import { pictureSide } from "../pictures.ts"
-import type { ImageJob } from "./job.ts"
 
 /** What a finished image app answers: a list of pictures, or one of its own. */
 export function falResultBody({ ask, plan, results }: ImageJob): object {

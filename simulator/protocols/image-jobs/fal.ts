@@ -1,4 +1,5 @@
 import { isObject } from "../../../src/core/json.ts"
+import type { ImageJob } from "../../memory.ts"
 import { jsonReply, type Reply } from "../../wire/reply.ts"
 import { valuesOf } from "../../wire/request-parser.ts"
 import { headDelay } from "../event-stream.ts"
@@ -7,18 +8,7 @@ import { homeOf } from "../links.ts"
 import { type Protocol, pathOf, type VendorRequest } from "../protocol.ts"
 import { falError, falRefusal } from "./fal-errors.ts"
 import { falResultBody } from "./fal-result.ts"
-import {
-  beginJob,
-  type ImageJob,
-  isOver,
-  pollFault,
-  pollJob,
-  type Stage,
-  type Step,
-  stageOf,
-  stepFor,
-  wordFor,
-} from "./job.ts"
+import { beginJob, isOver, pollFault, pollJob, type Stage, type Step, stageOf, stepFor, wordFor } from "./job.ts"
 
 /** fal's queue: any app's name is a path to submit to, so its own scheme of authorization tells whose the request is. */
 export const falSubmit: Protocol = {

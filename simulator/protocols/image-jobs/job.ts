@@ -1,5 +1,5 @@
 import type { Behaviour, BehaviourOf, Fault } from "../../behaviour.ts"
-import { remember } from "../../memory.ts"
+import { type ImageJob, type JobAsk, remember } from "../../memory.ts"
 import { keepFile } from "../files.ts"
 import { picture } from "../pictures.ts"
 import type { VendorRequest } from "../protocol.ts"
@@ -12,30 +12,6 @@ export type Step = BehaviourOf<"image_job">
 /** How a job ended. */
 export type Ending = Exclude<NonNullable<Step["outcome"]>, "stuck"> | "cancelled"
 export type Stage = "queued" | "running" | Ending
-
-/** What was asked for, in terms that all vendors share. */
-export interface JobAsk {
-  readonly prompt: string
-  readonly images: number
-  /** The vendor's own concern, kept for its polls. */
-  readonly asked: Readonly<Record<string, unknown>>
-}
-
-/** A job from its submit to the end of the simulator's memory. */
-export interface ImageJob {
-  readonly id: string
-  readonly plan: Step
-  readonly ask: JobAsk
-  readonly createdAt: Date
-  /** Addresses or data URLs of the pictures. */
-  readonly results: readonly string[]
-  /** What is left of the faults that polls get. */
-  readonly faults: Fault[]
-  polls: number
-  cancelled: boolean
-  /** Over, whatever it still had to wait for. */
-  finished: boolean
-}
 
 export function stepFor(step: Behaviour): Step {
   return step.kind === "image_job" ? step : { kind: "image_job" }

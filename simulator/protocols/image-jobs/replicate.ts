@@ -1,4 +1,5 @@
 import { isObject } from "../../../src/core/json.ts"
+import type { ImageJob } from "../../memory.ts"
 import { jsonReply, type Reply } from "../../wire/reply.ts"
 import { type HeaderPair, valuesOf } from "../../wire/request-parser.ts"
 import { headDelay } from "../event-stream.ts"
@@ -6,18 +7,7 @@ import { plainId } from "../ids.ts"
 import { readJson } from "../json-body.ts"
 import { homeOf } from "../links.ts"
 import { type Protocol, pathOf, type VendorRequest } from "../protocol.ts"
-import {
-  beginJob,
-  type ImageJob,
-  isOver,
-  pollFault,
-  pollJob,
-  type Stage,
-  type Step,
-  stageOf,
-  stepFor,
-  wordFor,
-} from "./job.ts"
+import { beginJob, isOver, pollFault, pollJob, type Stage, type Step, stageOf, stepFor, wordFor } from "./job.ts"
 
 const longestWaitSeconds = 60
 

@@ -3,13 +3,12 @@ import { messagesErrorToChat } from "../../bridge/chat-to-messages-error.ts"
 import type { Route } from "../../core/catalog.ts"
 import { readMessagesUsage } from "../../core/messages-usage.ts"
 import { readChatUsage } from "../../core/usage.ts"
-import { textOf, utf8 } from "../../lib/bytes.ts"
+import { mebibyte, textOf, utf8 } from "../../lib/bytes.ts"
 import { type Edit, type Field, scanJson } from "../../lib/json-bytes.ts"
 import type { Ask, CallCarriage, Protocol } from "../protocol.ts"
 import { ChatTap, chatErrorFrame } from "../taps/chat.ts"
 import { overBridge } from "./bridged.ts"
 import { disguisedError, fieldValue, spliced } from "./native.ts"
-import { mebibyte } from "./sizes.ts"
 
 const native: CallCarriage = {
   kind: "call",

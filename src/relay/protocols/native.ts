@@ -1,11 +1,11 @@
 import type { Route } from "../../core/catalog.ts"
-import { textOf } from "../../lib/bytes.ts"
+import { mebibyte, textOf } from "../../lib/bytes.ts"
 import { type Edit, type Field, type JsonShape, spliceBytes } from "../../lib/json-bytes.ts"
 import type { Payload } from "../../upstream/client.ts"
 import type { Ask, BodyOptions } from "../protocol.ts"
 
 /** Bodies above this are sent in pieces, without a copy. */
-const largeBytes = 1024 * 1024
+const largeBytes = mebibyte
 
 /** The caller's bytes with the route's own model name and a few edits put in: nothing else changes. */
 export function spliced(ask: Ask, route: Route, edits: readonly Edit[]): Payload {

@@ -2,11 +2,11 @@ import type { Endpoint } from "../../core/endpoints.ts"
 import { isObject } from "../../core/json.ts"
 import type { TokenUsage } from "../../core/usage.ts"
 import { readChatUsage } from "../../core/usage.ts"
+import { mebibyte } from "../../lib/bytes.ts"
 import { imageVendors } from "../../vendors/image/registry.ts"
 import type { BodyKind, CallCarriage, Protocol, WholeReader } from "../protocol.ts"
 import { EventsTap } from "../taps/events.ts"
 import { disguisedError, fieldValue, passBody } from "./native.ts"
-import { mebibyte } from "./sizes.ts"
 
 /** Everything but chat-type requests. */
 const bodyLimit = 32 * mebibyte

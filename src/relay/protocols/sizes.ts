@@ -1,1 +1,0 @@
-export const mebibyte = 1024 * 1024
