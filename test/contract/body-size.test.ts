@@ -1,55 +1,14 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test"
-import { startSimulator } from "../../simulator/simulator.ts"
-import { eventually, model, startGateway, testKey, upstream } from "../support/gateway.ts"
-import {
-  type RawConnection,
-  type RawResponse,
-  rawChunk,
-  rawConnection,
-  rawExchange,
-  rawHead,
-  rawRequest,
-} from "../support/raw-http.ts"
+import { eventually } from "../support/gateway.ts"
+import { rawChunk, rawConnection, rawExchange, rawHead } from "../support/raw-http.ts"
+import { mebibyte, pour, slices } from "../support/raw-upload.ts"
+import { chatPath, credential, startBodyScene, typical } from "./body-scene.ts"
 
-const chatPath = "/v1/chat/completions"
-const limit = 100 * 1024 * 1024
-const mebibyte = 1024 * 1024
-const credential = `Authorization: Bearer ${testKey}`
-const typical = '{"model":"m","messages":[]}'
+const limit = 100 * mebibyte
 
-const simulator = await startSimulator()
-const vendor = simulator.vendor("a")
-// One slot: whatever kept it would make the next request fail.
-const gateway = await startGateway({
-  upstreams: [upstream("a", vendor.baseUrl)],
-  models: [model("m", ["a"])],
-  plans: [{ name: "default", concurrency: 1, models: ["*"], priceMultiplier: "1" }],
-})
-afterEach(async () => {
-  await eventually(() => gateway.inFlight === 0)
-  expect((await ask(typical)).status).toBe(200)
-  expect(gateway.complaints).toEqual([])
-  vendor.reset()
-  vendor.keepBodies = true
-})
-afterAll(async () => {
-  await gateway.stop()
-  await simulator.stop()
-})
-
-function ask(body: string | Uint8Array, headers: readonly string[] = []): Promise<RawResponse> {
-  return rawExchange(gateway.url, rawRequest(chatPath, [credential, ...headers], body))
-}
-
-function expectRefused(response: RawResponse, status: number, code: string, message?: string): void {
-  const id = response.header("x-request-id")
-  const told = message ?? (JSON.parse(response.text) as { error: { message: string } }).error.message
-  expect(response.text).toBe(
-    JSON.stringify({ error: { type: "invalid_request_error", code, message: told, request_id: id }, request_id: id }),
-  )
-  expect(response.status).toBe(status)
-  expect(vendor.calls).toHaveLength(0)
-}
+const { vendor, gateway, ask, expectRefused, expectUnharmed, stop } = await startBodyScene()
+afterEach(expectUnharmed)
+afterAll(stop)
 
 /** A valid request of exactly that many bytes. */
 function bodyOf(size: number): Buffer {
@@ -58,20 +17,6 @@ function bodyOf(size: number): Buffer {
   before.copy(body)
   body.write('"}', size - 2)
   return body
-}
-
-/** Writes at the pace of the reader; stops when the connection is over. */
-async function pour(connection: RawConnection, pieces: Iterable<Uint8Array>): Promise<void> {
-  for (const piece of pieces) {
-    if (connection.socket.destroyed) return
-    if (connection.socket.write(piece)) continue
-    const drained = new Promise<void>((resolve) => connection.socket.once("drain", resolve))
-    await Promise.race([drained, connection.closed])
-  }
-}
-
-function* slices(bytes: Uint8Array, size: number): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
 const tooLarge = "the request body is larger than 100 MiB"

@@ -1,45 +1,10 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test"
-import { startSimulator } from "../../simulator/simulator.ts"
-import { eventually, model, startGateway, testKey, upstream } from "../support/gateway.ts"
-import { type RawResponse, rawChunk, rawConnection, rawExchange, rawHead, rawRequest } from "../support/raw-http.ts"
+import { rawChunk, rawConnection, rawHead, rawRequest } from "../support/raw-http.ts"
+import { chatPath, credential, startBodyScene, typical } from "./body-scene.ts"
 
-const chatPath = "/v1/chat/completions"
-const credential = `Authorization: Bearer ${testKey}`
-const typical = '{"model":"m","messages":[]}'
-
-const simulator = await startSimulator()
-const vendor = simulator.vendor("a")
-// One slot: whatever kept it would make the next request fail.
-const gateway = await startGateway({
-  upstreams: [upstream("a", vendor.baseUrl)],
-  models: [model("m", ["a"])],
-  plans: [{ name: "default", concurrency: 1, models: ["*"], priceMultiplier: "1" }],
-})
-afterEach(async () => {
-  await eventually(() => gateway.inFlight === 0)
-  expect((await ask(typical)).status).toBe(200)
-  expect(gateway.complaints).toEqual([])
-  vendor.reset()
-  vendor.keepBodies = true
-})
-afterAll(async () => {
-  await gateway.stop()
-  await simulator.stop()
-})
-
-function ask(body: string | Uint8Array, headers: readonly string[] = []): Promise<RawResponse> {
-  return rawExchange(gateway.url, rawRequest(chatPath, [credential, ...headers], body))
-}
-
-function expectRefused(response: RawResponse, status: number, code: string, message?: string): void {
-  const id = response.header("x-request-id")
-  const told = message ?? (JSON.parse(response.text) as { error: { message: string } }).error.message
-  expect(response.text).toBe(
-    JSON.stringify({ error: { type: "invalid_request_error", code, message: told, request_id: id }, request_id: id }),
-  )
-  expect(response.status).toBe(status)
-  expect(vendor.calls).toHaveLength(0)
-}
+const { vendor, gateway, ask, expectRefused, expectUnharmed, stop } = await startBodyScene()
+afterEach(expectUnharmed)
+afterAll(stop)
 
 describe("400 invalid_json", () => {
   const broken: Record<string, string> = {

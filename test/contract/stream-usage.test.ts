@@ -1,8 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test"
 import OpenAI from "openai"
-import { startSimulator } from "../../simulator/simulator.ts"
-import type { Story } from "../../src/core/story.ts"
-import { model, startGateway, upstream } from "../support/gateway.ts"
 import { chunksOf, dataOf, usageChunksOf } from "../support/sse-events.ts"
 import {
   delta,
@@ -17,54 +14,14 @@ import {
   usageChunk,
   world,
 } from "../support/stream-pieces.ts"
+import { expectCounted, expectReported, startStreamScene } from "./stream-scene.ts"
 
-const simulator = await startSimulator()
-const vendor = simulator.vendor("a")
-const gateway = await startGateway({ upstreams: [upstream("a", vendor.baseUrl)], models: [model("m", ["a"])] })
+const { simulator, vendor, gateway, ask, stream, stop } = await startStreamScene()
 afterEach(() => vendor.reset())
-afterAll(async () => {
-  await gateway.stop()
-  await simulator.stop()
-})
+afterAll(stop)
 
 /** What a caller gets where the usage chunk had to be made here. */
 const made = usageChunk(reported)
-
-interface Received {
-  readonly response: Response
-  readonly text: string
-  readonly story: Story
-}
-
-async function ask(): Promise<Received> {
-  const response = await gateway.chat({ model: "m", stream: true, messages: [{ role: "user", content: "Say hello" }] })
-  // Not `text()`, which would drop a byte order mark.
-  const text = Buffer.from(await response.arrayBuffer()).toString()
-  return { response, text, story: await gateway.story(response) }
-}
-
-async function stream(...frames: readonly string[]): Promise<Received> {
-  vendor.behave({ kind: "stream", frames, gapMs: 1 })
-  const received = await ask()
-  expect(received.response.status).toBe(200)
-  expect(vendor.calls).toHaveLength(1)
-  return received
-}
-
-function expectReported({ story }: Received): void {
-  expect([story.usage, story.estimated, story.ending, story.error]).toEqual([read, false, "completed", null])
-}
-
-/** Everything of the upstream, then one chunk with the count made here, then the end. */
-function expectCounted({ text, story }: Received, passed: string): void {
-  expect(story.estimated).toBe(true)
-  expect(story.ending).toBe("completed")
-  expect(story.usage!.input).toBeGreaterThan(0)
-  expect(story.usage!.output).toBeGreaterThan(0)
-  const { input, output } = story.usage!
-  const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output }
-  expect(text).toBe(passed + usageChunk(usage) + done)
-}
 
 describe("exactly one usage chunk, the last thing before [DONE]", () => {
   test("reported as it should be: not a byte changes", async () => {

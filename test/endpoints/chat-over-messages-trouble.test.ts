@@ -1,57 +1,24 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import type { Behaviour } from "../../simulator/behaviour.ts"
 import { startSimulator } from "../../simulator/simulator.ts"
-import type { UpstreamConfig } from "../../src/config/document.ts"
 import { readSaid, together } from "../support/chat-said.ts"
 import { eventually, headerOf } from "../support/gateway.ts"
 import {
   type Answer,
+  asked,
   chunk,
   dataOf,
   expectError,
   expectSuccess,
-  type Scene,
-  type SceneOptions,
   scene,
+  stopWithoutComplaint,
 } from "../support/scene.ts"
 import { chunksOf, usageChunksOf } from "../support/sse-events.ts"
+import { anthropic, chatUsage, messagesUsage, modes, overMessages, used } from "./over-messages.ts"
 
 setDefaultTimeout(30_000)
 const simulator = await startSimulator()
-afterAll(async () => {
-  await simulator.stop()
-  expect(simulator.complaints).toEqual([])
-})
-
-const anthropic: Partial<UpstreamConfig> = { vendor: "anthropic" }
-const modes = [
-  ["not streamed", false],
-  ["streamed", true],
-] as const
-
-/** One upstream that speaks messages alone. */
-function overMessages(options: SceneOptions = {}): Promise<Scene> {
-  return scene(simulator, ["a"], { each: { a: anthropic }, ...options })
-}
-
-function asked(stage: Scene, name = "a"): Record<string, unknown> {
-  return JSON.parse(Buffer.from(stage.vendor(name).calls.at(-1)!.body).toString())
-}
-
-const messagesUsage = {
-  input_tokens: 10,
-  cache_read_input_tokens: 30,
-  cache_creation_input_tokens: 5,
-  output_tokens: 8,
-}
-const chatUsage = {
-  prompt_tokens: 45,
-  completion_tokens: 8,
-  total_tokens: 53,
-  prompt_tokens_details: { cached_tokens: 30, cache_write_tokens: 5 },
-  completion_tokens_details: { reasoning_tokens: 0 },
-}
-const used = { input: 45, cachedInput: 30, cacheWrite: 5, output: 8, reasoning: 0 }
+afterAll(() => stopWithoutComplaint(simulator))
 
 describe.each(modes)("failover, %s", (_, stream) => {
   test("a prompt that is too long goes to the next route", async () => {
@@ -199,7 +166,7 @@ describe("a stream in trouble", () => {
   })
 
   test.concurrent("silence, though pings come", async () => {
-    await using stage = await overMessages({ timeouts: { silence: 400 } })
+    await using stage = await overMessages(simulator, { timeouts: { silence: 400 } })
     const cut = { afterEvents: begun, how: "stall" } as const
     stage.vendor("a").behave({ kind: "messages", text: "one two", gapMs: 5, cut, pingEveryMs: 50 })
     const answer = await stage.ask(true)
@@ -211,7 +178,7 @@ describe("a stream in trouble", () => {
   })
 
   test.concurrent("the end of a stream's time", async () => {
-    await using stage = await overMessages({ timeouts: { total: 700 } })
+    await using stage = await overMessages(simulator, { timeouts: { total: 700 } })
     stage.vendor("a").behave({ kind: "messages", text: "one two", gapMs: 5, cut: { afterEvents: begun, how: "stall" } })
     expectInBand(await stage.ask(true), "timeout_error", "stream_total_timeout")
   })
@@ -227,14 +194,14 @@ describe("a stream in trouble", () => {
   })
 
   test.concurrent("not streamed: 504 request_timeout", async () => {
-    await using stage = await overMessages({ timeouts: { nonStream: 400 } })
+    await using stage = await overMessages(simulator, { timeouts: { nonStream: 400 } })
     stage.vendor("a").behave({ kind: "hang" })
     expectError(await stage.ask(false), 504, "timeout_error", "request_timeout")
     await eventually(() => stage.vendor("a").calls[0]!.closedByPeer)
   })
 
   test.concurrent("message_delta without message_stop is complete", async () => {
-    await using stage = await overMessages()
+    await using stage = await overMessages(simulator)
     stage.vendor("a").behave({ kind: "messages", text: "one", usage: messagesUsage, ending: "none", gapMs: 5 })
     const answer = await stage.ask(true)
     expect(readSaid(answer, true)).toMatchObject({ content: "one", finish: ["stop"], usage: chatUsage })
@@ -242,7 +209,7 @@ describe("a stream in trouble", () => {
   })
 
   test.concurrent("without usage it is counted, told once and marked", async () => {
-    await using stage = await overMessages()
+    await using stage = await overMessages(simulator)
     stage.vendor("a").behave({ kind: "messages", text: "one two three", usage: "none", gapMs: 1 })
     const answer = await stage.ask(true)
     const { usage } = readSaid(answer, true) as { usage: { completion_tokens: number } }
@@ -252,7 +219,7 @@ describe("a stream in trouble", () => {
   })
 
   test.concurrent("JSON though a stream was asked for passes as JSON", async () => {
-    await using stage = await overMessages()
+    await using stage = await overMessages(simulator)
     stage.vendor("a").behave({ kind: "messages", text: "whole", ignoresStream: true, usage: messagesUsage })
     const answer = await stage.ask(true)
     expect(answer.headers.get("content-type")).toStartWith("application/json")
@@ -260,7 +227,7 @@ describe("a stream in trouble", () => {
   })
 
   test.concurrent("a client that leaves: the vendor is let go and what was produced is counted", async () => {
-    await using stage = await overMessages()
+    await using stage = await overMessages(simulator)
     stage.vendor("a").behave({ kind: "messages", text: "one two", gapMs: 5, cut: { afterEvents: begun, how: "stall" } })
     const leaving = new AbortController()
     const response = await stage.gateway.chat(

@@ -1,51 +1,18 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { startSimulator } from "../../simulator/simulator.ts"
-import type { UpstreamConfig } from "../../src/config/document.ts"
 import { readSaid } from "../support/chat-said.ts"
 import { headerOf } from "../support/gateway.ts"
-import { readAnswer, type Scene, type SceneOptions, scene } from "../support/scene.ts"
+import { asked, readAnswer, stopWithoutComplaint } from "../support/scene.ts"
 import { chunksOf } from "../support/sse-events.ts"
+import { chatUsage, messagesUsage, modes, overMessages, used } from "./over-messages.ts"
 
 setDefaultTimeout(30_000)
 const simulator = await startSimulator()
-afterAll(async () => {
-  await simulator.stop()
-  expect(simulator.complaints).toEqual([])
-})
-
-const anthropic: Partial<UpstreamConfig> = { vendor: "anthropic" }
-const modes = [
-  ["not streamed", false],
-  ["streamed", true],
-] as const
-
-/** One upstream that speaks messages alone. */
-function overMessages(options: SceneOptions = {}): Promise<Scene> {
-  return scene(simulator, ["a"], { each: { a: anthropic }, ...options })
-}
-
-function asked(stage: Scene, name = "a"): Record<string, unknown> {
-  return JSON.parse(Buffer.from(stage.vendor(name).calls.at(-1)!.body).toString())
-}
-
-const messagesUsage = {
-  input_tokens: 10,
-  cache_read_input_tokens: 30,
-  cache_creation_input_tokens: 5,
-  output_tokens: 8,
-}
-const chatUsage = {
-  prompt_tokens: 45,
-  completion_tokens: 8,
-  total_tokens: 53,
-  prompt_tokens_details: { cached_tokens: 30, cache_write_tokens: 5 },
-  completion_tokens_details: { reasoning_tokens: 0 },
-}
-const used = { input: 45, cachedInput: 30, cacheWrite: 5, output: 8, reasoning: 0 }
+afterAll(() => stopWithoutComplaint(simulator))
 
 describe.each(modes)("%s", (_, stream) => {
   test("text, identity and usage; the vendor is called its own way", async () => {
-    await using stage = await overMessages()
+    await using stage = await overMessages(simulator)
     stage.vendor("a").behave({
       kind: "messages",
       id: "msg_01abc",
@@ -92,7 +59,7 @@ describe.each(modes)("%s", (_, stream) => {
   })
 
   test("the caller's own anthropic headers stay behind: they are about another dialect", async () => {
-    await using stage = await overMessages()
+    await using stage = await overMessages(simulator)
     const response = await stage.gateway.chat(
       { model: "m", stream, messages: [{ role: "user", content: "x" }] },
       { headers: { "anthropic-version": "2099-01-01", "anthropic-beta": "odd" } },
@@ -104,7 +71,7 @@ describe.each(modes)("%s", (_, stream) => {
   })
 
   test("thinking is reasoning_content, and its signature is not told", async () => {
-    await using stage = await overMessages()
+    await using stage = await overMessages(simulator)
     stage.vendor("a").behave({ kind: "messages", thinking: "let me see", signature: "c2ln", text: "done", gapMs: 1 })
     const answer = await stage.ask(stream)
     expect(readSaid(answer, stream)).toMatchObject({ reasoning: "let me see", content: "done", finish: ["stop"] })
@@ -112,7 +79,7 @@ describe.each(modes)("%s", (_, stream) => {
   })
 
   test("tools: declared, called, and their results sent back", async () => {
-    await using stage = await overMessages()
+    await using stage = await overMessages(simulator)
     const toolCalls = [
       { id: "toolu_a", name: "get_weather", arguments: '{"city":"Zürich"}' },
       { id: "toolu_b", name: "get_time", arguments: "{}" },
@@ -183,7 +150,7 @@ describe.each(modes)("%s", (_, stream) => {
   })
 
   test("images and documents reach the vendor as blocks", async () => {
-    await using stage = await overMessages()
+    await using stage = await overMessages(simulator)
     const content = [
       { type: "text", text: "What is this?" },
       { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
@@ -223,7 +190,7 @@ describe.each(modes)("%s", (_, stream) => {
     ["pause_turn", "stop"],
     ["model_context_window_exceeded", "length"],
   ])("stop reason %s is finish reason %s", async (stopReason, finish) => {
-    await using stage = await overMessages()
+    await using stage = await overMessages(simulator)
     stage.vendor("a").behave({ kind: "messages", text: "so far", stopReason, gapMs: 0 })
     expect(readSaid(await stage.ask(stream), stream).finish).toEqual([finish])
   })
@@ -246,7 +213,7 @@ describe.each(modes)("%s", (_, stream) => {
     ],
     ["tools[0].type", { tools: [{ type: "custom", custom: { name: "x" } }] }],
   ])("what cannot be told to the vendor is a 400 that names it (%s), and nobody is asked", async (place, more) => {
-    await using stage = await overMessages()
+    await using stage = await overMessages(simulator)
     const answer = await stage.ask(stream, more)
     const { error } = JSON.parse(answer.text)
     expect([answer.status, error.type, error.code]).toEqual([400, "invalid_request_error", "invalid_parameter"])
@@ -263,7 +230,7 @@ describe.each(modes)("%s", (_, stream) => {
     [404, "not_found_error", "model_not_found"],
     [429, "rate_limit_exceeded", "rate_limit_exceeded"],
   ])("its refusal %i keeps the status and comes in chat style", async (status, type, code) => {
-    await using stage = await overMessages()
+    await using stage = await overMessages(simulator)
     stage.vendor("a").behave({ kind: "status", status, headers: { "retry-after": "60" } })
     const answer = await stage.ask(stream)
     expect([answer.status, JSON.parse(answer.text)]).toEqual([
@@ -277,7 +244,7 @@ describe.each(modes)("%s", (_, stream) => {
   })
 
   test("the words of a refusal that is no JSON are kept, our credential blanked out", async () => {
-    await using stage = await overMessages()
+    await using stage = await overMessages(simulator)
     const headers = { "content-type": "text/plain" }
     stage.vendor("a").behave({ kind: "status", status: 400, body: "bad thing about credential-of-a", headers })
     const answer = await stage.ask(stream)

@@ -4,18 +4,10 @@ import { apiRoutes } from "../../src/http/routes.ts"
 import { allEndpoints, type EndpointSample, endpointSamples } from "../support/endpoints.ts"
 import { expectError } from "../support/error-envelope.ts"
 import { eventually, model, startGateway, testKey, upstream } from "../support/gateway.ts"
-import {
-  type RawConnection,
-  type RawResponse,
-  rawChunk,
-  rawConnection,
-  rawExchange,
-  rawHead,
-  rawRequest,
-} from "../support/raw-http.ts"
+import { type RawResponse, rawChunk, rawConnection, rawExchange, rawHead, rawRequest } from "../support/raw-http.ts"
+import { mebibyte, pour, slices } from "../support/raw-upload.ts"
 
 setDefaultTimeout(60_000)
-const mebibyte = 1024 * 1024
 const credential = `Authorization: Bearer ${testKey}`
 
 const simulator = await startSimulator()
@@ -48,20 +40,6 @@ function bodyOf({ request }: EndpointSample, size: number): Uint8Array {
 
 function typeOf({ request }: EndpointSample): string {
   return `Content-Type: ${request("m").type}`
-}
-
-/** Writes at the pace of the reader; stops when the connection is over. */
-async function pour(connection: RawConnection, pieces: Iterable<Uint8Array>): Promise<void> {
-  for (const piece of pieces) {
-    if (connection.socket.destroyed) return
-    if (connection.socket.write(piece)) continue
-    const drained = new Promise<void>((resolve) => connection.socket.once("drain", resolve))
-    await Promise.race([drained, connection.closed])
-  }
-}
-
-function* slices(bytes: Uint8Array, size = 4 * mebibyte): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
 function expectTooLarge(response: RawResponse, endpoint: EndpointSample): void {

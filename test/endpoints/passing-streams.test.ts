@@ -10,14 +10,11 @@ import {
   postTo,
 } from "../support/endpoints.ts"
 import { eventually } from "../support/gateway.ts"
-import { readAnswer, type Scene } from "../support/scene.ts"
+import { readAnswer, type Scene, stopWithoutComplaint } from "../support/scene.ts"
 
 setDefaultTimeout(30_000)
 const simulator = await startSimulator()
-afterAll(async () => {
-  await simulator.stop()
-  expect(simulator.complaints).toEqual([])
-})
+afterAll(() => stopWithoutComplaint(simulator))
 
 const { imageGenerations, speech, transcriptions } = endpointSamples
 

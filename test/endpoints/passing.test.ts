@@ -12,14 +12,11 @@ import {
 } from "../support/endpoints.ts"
 import { headerOf, model } from "../support/gateway.ts"
 import { rawExchange, rawRequest } from "../support/raw-http.ts"
-import { readAnswer, type Scene } from "../support/scene.ts"
+import { readAnswer, type Scene, stopWithoutComplaint } from "../support/scene.ts"
 
 setDefaultTimeout(30_000)
 const simulator = await startSimulator()
-afterAll(async () => {
-  await simulator.stop()
-  expect(simulator.complaints).toEqual([])
-})
+afterAll(() => stopWithoutComplaint(simulator))
 
 const megabyte = 1024 * 1024
 const { embeddings, rerank, imageGenerations, speech, transcriptions, translations } = endpointSamples

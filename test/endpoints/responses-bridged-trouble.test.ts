@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import type { Behaviour } from "../../simulator/behaviour.ts"
 import { startSimulator } from "../../simulator/simulator.ts"
-import type { UpstreamConfig } from "../../src/config/document.ts"
 import { postJson } from "../support/endpoints.ts"
 import { eventually } from "../support/gateway.ts"
 import { eventsOf, expectWellFormed, finalOf, typesOf } from "../support/responses-events.ts"
@@ -13,39 +12,15 @@ import {
   finishChunk,
   readAnswer,
   roleChunk,
-  type Scene,
-  type SceneOptions,
   scene,
+  stopWithoutComplaint,
   usageChunk,
 } from "../support/scene.ts"
+import { ask, bridged, deepseek, expectCompleted, mistral } from "./bridged-responses.ts"
 
 setDefaultTimeout(30_000)
 const simulator = await startSimulator()
-afterAll(async () => {
-  await simulator.stop()
-  expect(simulator.complaints).toEqual([])
-})
-
-const deepseek: Partial<UpstreamConfig> = { vendor: "deepseek" }
-const mistral: Partial<UpstreamConfig> = { vendor: "mistral" }
-
-/** One upstream that speaks chat completions alone. */
-function bridged(options: SceneOptions = {}): Promise<Scene> {
-  return scene(simulator, ["a"], { each: { a: deepseek }, ...options })
-}
-
-async function ask(stage: Scene, more: object = {}): Promise<Answer> {
-  const body = { model: "m", input: "Say hello", ...more }
-  return readAnswer(stage.gateway, await postJson(stage.gateway, "/v1/responses", body))
-}
-
-function expectCompleted(answer: Answer): void {
-  expect(answer.status).toBe(200)
-  expect(answer.headers.get("content-type")).toStartWith("text/event-stream")
-  expectWellFormed(answer.text)
-  expect(typesOf(answer.text).at(-1)).toBe("response.completed")
-  expect(answer.story).toMatchObject({ ending: "completed", error: null, endpoint: "responses", stream: true })
-}
+afterAll(() => stopWithoutComplaint(simulator))
 
 describe("what cannot be bridged", () => {
   const item = { role: "user", content: "x" }
@@ -78,7 +53,7 @@ describe("what cannot be bridged", () => {
     ["tools[0].type", { tools: [{ type: "custom", name: "x" }] }],
   ]
   test.each(refusals)("%s is a 400 that names it, and the upstream is not asked: %j", async (place, more) => {
-    await using stage = await bridged()
+    await using stage = await bridged(simulator)
     const answer = await ask(stage, more)
     const id = answer.headers.get("x-request-id")
     expect([answer.status, JSON.parse(answer.text)]).toEqual([
@@ -188,26 +163,26 @@ describe("trouble after the first token", () => {
   }
 
   test.concurrent("silence", async () => {
-    await using stage = await bridged({ timeouts: { silence: 400 } })
+    await using stage = await bridged(simulator, { timeouts: { silence: 400 } })
     stage.vendor("a").behave({ kind: "stream", frames: [roleChunk, said], end: "stall", pingEveryMs: 50 })
     expectInBand(await ask(stage), "stream_silence_timeout")
     await eventually(() => stage.vendor("a").calls[0]!.closedByPeer)
   })
 
   test.concurrent("the end of a stream's time", async () => {
-    await using stage = await bridged({ timeouts: { total: 700 } })
+    await using stage = await bridged(simulator, { timeouts: { total: 700 } })
     stage.vendor("a").behave({ kind: "stream", frames: [roleChunk, said], end: "stall" })
     expectInBand(await ask(stage), "stream_total_timeout")
   })
 
   test.concurrent("no first token in time is a 504", async () => {
-    await using stage = await bridged({ timeouts: { firstToken: 400 } })
+    await using stage = await bridged(simulator, { timeouts: { firstToken: 400 } })
     stage.vendor("a").behave({ kind: "stream", body: roleChunk, end: "stall", pingEveryMs: 50 })
     expectError(await ask(stage), 504, "timeout_error", "first_token_timeout")
   })
 
   test.concurrent("an error event of the upstream is response.failed, and the end", async () => {
-    await using stage = await bridged()
+    await using stage = await bridged(simulator)
     const error = 'data: {"error":{"message":"no luck","code":"server_error"}}\n\n'
     stage.vendor("a").behave({ kind: "stream", frames: [roleChunk + said, error], gapMs: 300 })
     const answer = await ask(stage)
@@ -221,7 +196,7 @@ describe("trouble after the first token", () => {
   })
 
   test.concurrent("a finish without [DONE] is a success", async () => {
-    await using stage = await bridged()
+    await using stage = await bridged(simulator)
     stage.vendor("a").behave({ kind: "stream", body: roleChunk + said + finishChunk + usageChunk })
     const answer = await ask(stage)
     expectCompleted(answer)

@@ -1,43 +1,13 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { startSimulator } from "../../simulator/simulator.ts"
-import type { UpstreamConfig } from "../../src/config/document.ts"
-import { postJson } from "../support/endpoints.ts"
 import { headerOf } from "../support/gateway.ts"
 import { expectWellFormed, finalOf, typesOf } from "../support/responses-events.ts"
-import { type Answer, readAnswer, type Scene, type SceneOptions, scene } from "../support/scene.ts"
+import { asked, scene, stopWithoutComplaint } from "../support/scene.ts"
+import { ask, bridged, expectCompleted, mistral } from "./bridged-responses.ts"
 
 setDefaultTimeout(30_000)
 const simulator = await startSimulator()
-afterAll(async () => {
-  await simulator.stop()
-  expect(simulator.complaints).toEqual([])
-})
-
-const deepseek: Partial<UpstreamConfig> = { vendor: "deepseek" }
-const mistral: Partial<UpstreamConfig> = { vendor: "mistral" }
-
-/** One upstream that speaks chat completions alone. */
-function bridged(options: SceneOptions = {}): Promise<Scene> {
-  return scene(simulator, ["a"], { each: { a: deepseek }, ...options })
-}
-
-async function ask(stage: Scene, more: object = {}): Promise<Answer> {
-  const body = { model: "m", input: "Say hello", ...more }
-  return readAnswer(stage.gateway, await postJson(stage.gateway, "/v1/responses", body))
-}
-
-/** What the upstream was asked. */
-function asked(stage: Scene, name = "a"): Record<string, unknown> {
-  return JSON.parse(Buffer.from(stage.vendor(name).calls.at(-1)!.body).toString())
-}
-
-function expectCompleted(answer: Answer): void {
-  expect(answer.status).toBe(200)
-  expect(answer.headers.get("content-type")).toStartWith("text/event-stream")
-  expectWellFormed(answer.text)
-  expect(typesOf(answer.text).at(-1)).toBe("response.completed")
-  expect(answer.story).toMatchObject({ ending: "completed", error: null, endpoint: "responses", stream: true })
-}
+afterAll(() => stopWithoutComplaint(simulator))
 
 const chatUsage = {
   prompt_tokens: 50,
@@ -57,7 +27,7 @@ const used = { input: 50, cachedInput: 20, cacheWrite: 3, output: 12, reasoning:
 
 describe("over a chat upstream", () => {
   test.each([{}, { stream: false }, { stream: true }])("text and usage, asked with %j", async (more) => {
-    await using stage = await bridged()
+    await using stage = await bridged(simulator)
     stage.vendor("a").behave({ kind: "chat", text: "Grüße aus 北京 👋", usage: chatUsage, gapMs: 1 })
     const answer = await ask(stage, { ...more, instructions: "Be kind.", max_output_tokens: 99, temperature: 0 })
     expectCompleted(answer)
@@ -111,7 +81,7 @@ describe("over a chat upstream", () => {
   })
 
   test("an upstream that turns out to refuse stream_options is asked again without", async () => {
-    await using stage = await bridged()
+    await using stage = await bridged(simulator)
     stage.vendor("a").behave({ kind: "echo_stream_options_error" })
     expectCompleted(await ask(stage))
     expectCompleted(await ask(stage))
@@ -119,7 +89,7 @@ describe("over a chat upstream", () => {
   })
 
   test("without usage it is counted, told in the last event and marked", async () => {
-    await using stage = await bridged()
+    await using stage = await bridged(simulator)
     stage.vendor("a").behave({ kind: "chat", text: "one two three", usage: "none", gapMs: 1 })
     const answer = await ask(stage)
     expectCompleted(answer)
@@ -132,7 +102,7 @@ describe("over a chat upstream", () => {
   })
 
   test("reasoning comes as an item of its own, before the text", async () => {
-    await using stage = await bridged()
+    await using stage = await bridged(simulator)
     stage.vendor("a").behave({ kind: "chat", reasoning: "let me think", text: "done", gapMs: 1 })
     const answer = await ask(stage, { reasoning: { effort: "high" } })
     expectCompleted(answer)
@@ -144,7 +114,7 @@ describe("over a chat upstream", () => {
   })
 
   test("tools: the calls come as items, and their outputs go back to the upstream", async () => {
-    await using stage = await bridged()
+    await using stage = await bridged(simulator)
     const toolCalls = [
       { id: "call_a", name: "get_weather", arguments: '{"city":"Paris"}' },
       { id: "call_b", name: "get_time", arguments: "{}" },
@@ -200,7 +170,7 @@ describe("over a chat upstream", () => {
   })
 
   test("images, files and formats reach the upstream in its own words", async () => {
-    await using stage = await bridged()
+    await using stage = await bridged(simulator)
     const schema = { type: "object", properties: {}, additionalProperties: false }
     const answer = await ask(stage, {
       input: [
@@ -240,7 +210,7 @@ describe("over a chat upstream", () => {
   })
 
   test("a cut answer is response.incomplete", async () => {
-    await using stage = await bridged()
+    await using stage = await bridged(simulator)
     stage.vendor("a").behave({ kind: "chat", text: "so far", finishReason: "length", gapMs: 1 })
     const answer = await ask(stage)
     expectWellFormed(answer.text)
@@ -253,7 +223,7 @@ describe("over a chat upstream", () => {
   })
 
   test("JSON though a stream was asked for: the same events", async () => {
-    await using stage = await bridged()
+    await using stage = await bridged(simulator)
     stage.vendor("a").behave({ kind: "chat", text: "Hi there", ignoresStream: true, usage: chatUsage })
     const answer = await ask(stage)
     expectCompleted(answer)
@@ -262,7 +232,7 @@ describe("over a chat upstream", () => {
   })
 
   test("a 4xx of the upstream passes with its bytes, and the credential blanked out", async () => {
-    await using stage = await bridged()
+    await using stage = await bridged(simulator)
     stage.vendor("a").behave({ kind: "status", status: 422, body: '{ "error":{"message":"no: credential-of-a"}}' })
     const answer = await ask(stage)
     expect([answer.status, answer.text]).toEqual([422, '{ "error":{"message":"no: ***"}}'])

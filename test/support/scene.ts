@@ -77,6 +77,17 @@ export async function readAnswer(gateway: TestGateway, response: Response): Prom
   }
 }
 
+/** What a vendor was last asked, as JSON. */
+export function asked(stage: Scene, name = "a"): Record<string, unknown> {
+  return JSON.parse(Buffer.from(stage.vendor(name).calls.at(-1)!.body).toString())
+}
+
+/** Stops a simulator that must have had nothing to complain about. */
+export async function stopWithoutComplaint(simulator: Simulator): Promise<void> {
+  await simulator.stop()
+  expect(simulator.complaints).toEqual([])
+}
+
 /** The answer is exactly our error, and its story says the same. */
 export function expectError(answer: Answer, status: number, type: string, code: string): void {
   const id = answer.headers.get("x-request-id")
