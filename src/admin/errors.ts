@@ -1,4 +1,4 @@
-import { errorEnvelope } from "../core/error-envelope.ts"
+import { errorEnvelope, errorHeaders } from "../core/error-envelope.ts"
 import { GatewayError } from "../core/errors.ts"
 import { isUnavailable } from "../store/errors.ts"
 
@@ -6,9 +6,8 @@ import { isUnavailable } from "../store/errors.ts"
 const longestShown = 200
 
 export function errorResponse(error: GatewayError, requestId: string): Response {
-  const headers: Record<string, string> = { "content-type": "application/json", ...error.headers }
-  if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer"
-  return new Response(errorEnvelope(error, requestId, "unified"), { status: error.status, headers })
+  const body = errorEnvelope(error, requestId, "unified")
+  return new Response(body, { status: error.status, headers: errorHeaders(error) })
 }
 
 /** A failure as the caller is told of it; null where it is a fault of the program, which others have to hear about. */

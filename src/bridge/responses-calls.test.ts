@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
+import { readWithOpenAi } from "../../test/support/openai-reader.ts"
+import { checkStream } from "../../test/support/responses-check.ts"
 import type { JsonObject } from "../core/json.ts"
 import { ChatToResponsesStream } from "./responses-stream.ts"
-import { readWithOpenAi } from "./testing/openai-reader.ts"
-import { checkStream } from "./testing/responses-check.ts"
 
 const tool = (name: string): JsonObject => ({ type: "function", name, parameters: {} })
 const asked: JsonObject = {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
+import { readWithOpenAi, withoutParsed } from "../../test/support/openai-reader.ts"
+import { checkStream } from "../../test/support/responses-check.ts"
 import type { JsonObject } from "../core/json.ts"
 import { responseEvents } from "./responses-events.ts"
-import { readWithOpenAi, withoutParsed } from "./testing/openai-reader.ts"
-import { checkStream } from "./testing/responses-check.ts"
 
 const usage = {
   input_tokens: 7,

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test"
 import fc from "fast-check"
+import { readWithOpenAi } from "../../test/support/openai-reader.ts"
+import { checkStream, withoutIds } from "../../test/support/responses-check.ts"
 import type { JsonObject } from "../core/json.ts"
 import { ChatToResponsesStream } from "./responses-stream.ts"
 import { responsesToChat } from "./responses-to-chat.ts"
-import { readWithOpenAi } from "./testing/openai-reader.ts"
-import { checkStream, withoutIds } from "./testing/responses-check.ts"
 
 const asked: JsonObject = { model: "m", input: "hi", tools: [{ type: "function", name: "f" }] }
 const created = 1_700_000_000

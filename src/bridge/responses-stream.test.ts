@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test"
+import { readWithOpenAi, withoutParsed } from "../../test/support/openai-reader.ts"
+import { checkStream } from "../../test/support/responses-check.ts"
 import type { JsonObject } from "../core/json.ts"
 import type { TokenUsage } from "../core/usage.ts"
 import { ChatToResponsesStream } from "./responses-stream.ts"
-import { readWithOpenAi, withoutParsed } from "./testing/openai-reader.ts"
-import { checkStream } from "./testing/responses-check.ts"
 
 const created = 1_700_000_000
 const asked = {

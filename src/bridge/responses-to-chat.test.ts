@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test"
+import { readWithOpenAi } from "../../test/support/openai-reader.ts"
+import { checkStream } from "../../test/support/responses-check.ts"
 import type { JsonObject } from "../core/json.ts"
 import { responseEvents } from "./responses-events.ts"
 import { responsesToChat } from "./responses-to-chat.ts"
-import { readWithOpenAi } from "./testing/openai-reader.ts"
-import { checkStream } from "./testing/responses-check.ts"
 
 const asked = { model: "asked-name", input: "hi", tools: [{ type: "function", name: "f" }], top_p: 0.5 }
 const usage = {

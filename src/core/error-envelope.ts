@@ -1,6 +1,13 @@
 import type { ErrorDialect } from "./endpoints.ts"
 import type { GatewayError } from "./errors.ts"
 
+/** The headers that go with an error's body. */
+export function errorHeaders(error: GatewayError): Record<string, string> {
+  const headers: Record<string, string> = { "content-type": "application/json", ...error.headers }
+  if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer"
+  return headers
+}
+
 /** The JSON text of an error in the caller's dialect, the request id in both places. */
 export function errorEnvelope(error: GatewayError, requestId: string, dialect: ErrorDialect): string {
   // Authentication is refused before any route handler runs, so its body is chat-completions style everywhere.

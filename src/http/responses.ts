@@ -1,12 +1,11 @@
 import type { ErrorDialect } from "../core/endpoints.ts"
-import { errorEnvelope } from "../core/error-envelope.ts"
+import { errorEnvelope, errorHeaders } from "../core/error-envelope.ts"
 import type { GatewayError } from "../core/errors.ts"
 
 const json = "application/json"
 
 export function errorResponse(error: GatewayError, requestId: string, dialect: ErrorDialect): Response {
-  const headers: Record<string, string> = { "content-type": json, "x-request-id": requestId, ...error.headers }
-  if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer"
+  const headers = { ...errorHeaders(error), "x-request-id": requestId }
   return new Response(errorEnvelope(error, requestId, dialect), { status: error.status, headers })
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test"
+import { resultsExample } from "../../test/support/certificate.ts"
 import { download, fetchAt } from "./client.ts"
-import { resultsExample } from "./testing/certificate.ts"
 
 const limit = 1024
 const seen: string[] = []

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../core/json.ts"
+import type { JsonObject } from "../../src/core/json.ts"
 
 /** One event of a Responses stream, read apart from the code that writes it. */
 export interface StreamEvent {
