@@ -35,6 +35,21 @@ const streamOptionsSetting: Readonly<Record<string, VendorSetting>> = {
   },
 }
 
+const wanSettings: Readonly<Record<string, VendorSetting>> = {
+  wan_first_frame: {
+    type: "string",
+    meaning:
+      "Where Wan models from 2.7 on take the picture of an image-to-video job: `media` (the default) or `img_url`, as the older ones do.",
+  },
+}
+
+const zhipuSettings: Readonly<Record<string, VendorSetting>> = {
+  bare_base64_images: {
+    type: "boolean",
+    meaning: "True to send the pictures of video requests as bare base64 instead of as data URLs.",
+  },
+}
+
 /*
  * Base URLs are those that a vendor's own pages tell people to copy, so that an operator's `base_url` means the same thing here;
  * a dialect outside that prefix is left to the bridges. `// unverified` marks what could not be confirmed.
@@ -69,10 +84,10 @@ export const vendors: readonly VendorPreset[] = [
     paths: family(["chat", "responses", "messages", "embeddings", "rerank"]) },
   { name: "moonshot", title: "Moonshot AI (Kimi)", baseUrl: "https://api.moonshot.ai/v1", auth: "bearer",
     paths: family(["chat", "responses"]) },
-  { name: "zhipu", title: "Zhipu AI (Z.ai)", baseUrl: "https://open.bigmodel.cn/api/paas/v4", auth: "bearer",
+  { name: "zhipu", title: "Zhipu AI (Z.ai)", baseUrl: "https://open.bigmodel.cn/api/paas/v4", auth: "bearer", settings: zhipuSettings,
     paths: { ...family(["chat", "embeddings", "image_generations", "speech", "transcriptions", "rerank"]), video: "/videos/generations" } }, // audio, rerank: unverified
   // The bare origin is all that its chat, image and video paths share; its images are jobs, not the family's call.
-  { name: "dashscope", title: "Alibaba DashScope (Model Studio)", baseUrl: "https://dashscope.aliyuncs.com", auth: "bearer", adapted: ["image_generations"],
+  { name: "dashscope", title: "Alibaba DashScope (Model Studio)", baseUrl: "https://dashscope.aliyuncs.com", auth: "bearer", adapted: ["image_generations"], settings: wanSettings,
     paths: { ...family(["chat", "embeddings"], "/compatible-mode/v1"), responses: "/api/v2/apps/protocols/compatible-mode/v1/responses", messages: "/apps/anthropic/v1/messages",
       image_generations: "/api/v1/services/aigc", rerank: "/compatible-api/v1/reranks", video: "/api/v1/services/aigc/video-generation/video-synthesis" } }, // rerank: unverified
   { name: "volcengine-ark", title: "Volcengine Ark (BytePlus by its base URL)", baseUrl: "https://ark.cn-beijing.volces.com/api/v3", auth: "bearer",

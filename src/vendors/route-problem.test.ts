@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
-import type { Price } from "../core/catalog.ts"
-import type { Endpoint } from "../core/endpoints.ts"
+import { type Endpoint, endpoints } from "../core/endpoints.ts"
+import type { Price } from "../core/price.ts"
 import { findVendor } from "./presets.ts"
-import { routeProblem } from "./route-problem.ts"
+import { endpointProblem, isPriced, routeProblem } from "./route-problem.ts"
 
 function problem(vendor: string, price: Price, endpoints: readonly Endpoint[] | null = null): string | null {
   const preset = findVendor(vendor)
@@ -46,4 +46,39 @@ test("every listed endpoint that is missing is named", () => {
   expect(problem("deepseek", { input: "1" }, ["chat", "speech", "embeddings"])).toContain(
     "has no speech or embeddings endpoint (it has: chat, messages)",
   )
+})
+
+function pricedAt(price: Price): readonly Endpoint[] {
+  return endpoints.filter((endpoint) => isPriced(price, endpoint))
+}
+
+test("a price is good where something that it names can be measured", () => {
+  expect(pricedAt({ image: "0.04" })).toEqual(["image_generations", "image_edits", "image_variations"])
+  expect(pricedAt({ character: "0.1" })).toEqual(["speech"])
+  expect(pricedAt({ second: "0.1" })).toEqual(["transcriptions", "translations", "video"])
+  expect(pricedAt({ second: "0.1", character: "0.1" })).toEqual(["speech", "transcriptions", "translations", "video"])
+  expect(pricedAt({ input: "1" })).toEqual(endpoints.filter((endpoint) => endpoint !== "video"))
+  expect(isPriced({ audio_input: "1" }, "translations")).toBe(true)
+})
+
+test("what writes no tokens cannot be charged by output alone", () => {
+  for (const price of [{ output: "1" }, { audio_output: "1" }])
+    for (const endpoint of ["embeddings", "rerank", "video"] as const) expect(isPriced(price, endpoint)).toBe(false)
+})
+
+test("a request and nothing can be measured anywhere", () => {
+  expect(pricedAt("free")).toEqual([...endpoints])
+  expect(pricedAt({ image: "1", request: "0" })).toEqual([...endpoints])
+})
+
+test("a tier does not make an endpoint good: where it does not fit there would be no price", () => {
+  expect(isPriced({ image: "1", tiers: [{ aboveInput: 5, prices: { input: "1" } }] }, "chat")).toBe(false)
+})
+
+test("an endpoint that the price cannot measure is told with those that it can", () => {
+  expect(endpointProblem({ character: "1" }, "chat")).toBe(
+    "chat would cost nothing: a price by character can be measured at speech only (add another unit, such as request, or leave the endpoint out)",
+  )
+  expect(endpointProblem({ character: "1" }, "speech")).toBeNull()
+  expect(endpointProblem("free", "chat")).toBeNull()
 })

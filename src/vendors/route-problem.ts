@@ -1,5 +1,5 @@
-import type { Price, PriceUnit } from "../core/catalog.ts"
 import type { Endpoint } from "../core/endpoints.ts"
+import { baseUnitsOf, type Price, type PriceUnit } from "../core/price.ts"
 import type { VendorPreset } from "../core/vendor.ts"
 
 /** Endpoints that a bridge can serve from another dialect's path. */
@@ -10,16 +10,20 @@ const bridges: Readonly<Partial<Record<Endpoint, readonly Endpoint[]>>> = {
 }
 
 const images = ["image_generations", "image_edits", "image_variations"] as const
-const tokens = ["chat", "responses", "messages", "embeddings", "rerank", "transcriptions", ...images, "speech"] as const
+const audio = ["transcriptions", "translations"] as const
+const written = ["chat", "responses", "messages", ...audio, ...images, "speech"] as const
+const tokens = [...written, "embeddings", "rerank"] as const
 
-/** Where a unit can be measured; null: anywhere. */
+/** Where a unit can be measured; null: anywhere. Embeddings and rerank write no tokens. */
 const measuredAt: Readonly<Record<PriceUnit, readonly Endpoint[] | null>> = {
   input: tokens,
   cached_input: tokens,
   cache_write: tokens,
-  output: tokens,
+  audio_input: tokens,
+  output: written,
+  audio_output: written,
   image: images,
-  second: ["video", "transcriptions", "translations"],
+  second: ["video", ...audio],
   character: ["speech"],
   request: null,
 }
@@ -30,16 +34,30 @@ export function isServed(preset: VendorPreset, endpoint: Endpoint): boolean {
   return ways.some((way) => preset.paths[way] !== undefined)
 }
 
-/** The endpoints of which a route must have one, or null where any will do. */
+/** Where something that the price names can be measured, or null: anywhere. A tier may not fit, so tiers do not count. */
 function endpointsForPrice(price: Price): readonly Endpoint[] | null {
   if (price === "free") return null
   const wanted = new Set<Endpoint>()
-  for (const unit of Object.keys(price) as PriceUnit[]) {
+  for (const unit of baseUnitsOf(price)) {
     const places = measuredAt[unit]
     if (places === null) return null
     for (const place of places) wanted.add(place)
   }
   return [...wanted]
+}
+
+/** Whether an answer of the endpoint can be charged by the price; one that cannot would be free by accident. */
+export function isPriced(price: Price, endpoint: Endpoint): boolean {
+  return endpointsForPrice(price)?.includes(endpoint) ?? true
+}
+
+/** Why a model must not be offered at an endpoint, as a sentence for the operator; null where it may. */
+export function endpointProblem(price: Price, endpoint: Endpoint): string | null {
+  const places = endpointsForPrice(price)
+  if (places === null || places.includes(endpoint)) return null
+  const units = baseUnitsOf(price)
+  const measured = `a price by ${units.join(", ")} can be measured at ${places.join(", ")} only`
+  return `${endpoint} would cost nothing: ${measured} (add another unit, such as request, or leave the endpoint out)`
 }
 
 function oneOf(names: readonly string[]): string {

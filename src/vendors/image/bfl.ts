@@ -1,8 +1,9 @@
 import { GatewayError } from "../../core/errors.ts"
 import type { ImageAsk, ImageVendor } from "../../core/image-vendor.ts"
 import type { JsonObject, JsonValue } from "../../core/json.ts"
-import { addressAt, at, errorText, finished, isOk, listOf, reasonText, refText, textAt, unreadable } from "./reply.ts"
-import { fitSize, type SizeRule } from "./size-rule.ts"
+import { addressAt, at, errorText, isOk, listOf, reasonText, refText, textAt, unreadable } from "../reply.ts"
+import { fitSize, type SizeRule } from "../size-rule.ts"
+import { finished } from "./picture.ts"
 import { checkCount, vendorFields } from "./vendor-fields.ts"
 
 /** Which sizes a model makes; the first row that fits its name counts. */

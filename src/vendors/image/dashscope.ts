@@ -1,8 +1,9 @@
 import type { ImageAsk, ImageProgress, ImageVendor } from "../../core/image-vendor.ts"
 import type { JsonObject, JsonValue } from "../../core/json.ts"
 import type { VendorCall } from "../../core/vendor-job.ts"
-import { at, errorText, finished, isOk, listOf, reasonText, refText, textAt, unreadable } from "./reply.ts"
-import { anySize, fitSize, type SizeRule } from "./size-rule.ts"
+import { at, errorText, isOk, listOf, reasonText, refText, textAt, unreadable } from "../reply.ts"
+import { anySize, fitSize, type SizeRule } from "../size-rule.ts"
+import { finished } from "./picture.ts"
 import { checkCount, vendorFields } from "./vendor-fields.ts"
 
 const services = "/api/v1/services/aigc"

@@ -1,8 +1,9 @@
 import type { ImageAsk, ImageVendor } from "../../core/image-vendor.ts"
 import type { JsonObject, JsonValue } from "../../core/json.ts"
 import type { Reply } from "../../core/vendor-job.ts"
-import { addressAt, at, errorText, finished, isOk, listOf, refText, textAt, unreadable } from "./reply.ts"
-import { anySize, fitSize, ratios, type SizeRule } from "./size-rule.ts"
+import { addressAt, at, errorText, isOk, listOf, refText, textAt, unreadable } from "../reply.ts"
+import { anySize, fitSize, ratios, type SizeRule } from "../size-rule.ts"
+import { finished } from "./picture.ts"
 import { checkCount, vendorFields } from "./vendor-fields.ts"
 
 interface ModelRow {

@@ -1,7 +1,8 @@
 import type { ImageAsk, ImageProgress, ImageVendor } from "../../core/image-vendor.ts"
 import type { JsonObject, JsonValue } from "../../core/json.ts"
-import { addressAt, at, errorText, finished, isOk, refText, textAt, unreadable } from "./reply.ts"
-import { anySize, fitSize, ratios, type SizeRule } from "./size-rule.ts"
+import { addressAt, at, errorText, isOk, refText, textAt, unreadable } from "../reply.ts"
+import { anySize, fitSize, ratios, type SizeRule } from "../size-rule.ts"
+import { finished } from "./picture.ts"
 import { checkCount, vendorFields } from "./vendor-fields.ts"
 
 /**

@@ -1,7 +1,9 @@
-import { GatewayError } from "../../core/errors.ts"
-import type { ImageAsk } from "../../core/image-vendor.ts"
+import { GatewayError } from "../core/errors.ts"
 
-export type Size = NonNullable<ImageAsk["size"]>
+export interface Size {
+  readonly width: number
+  readonly height: number
+}
 
 /** What sizes a model makes. */
 export type SizeRule =
@@ -55,9 +57,8 @@ function fit(size: Size, rule: SizeRule): FittedSize | null {
     case "pixels":
       return hasPixels(size, rule) ? { kind: "pixels", width, height } : null
     case "ratios": {
-      const distance = (ratio: string): number => Math.abs(Math.log(width / height / ratioValue(ratio)))
-      const nearest = rule.ratios.toSorted((one, other) => distance(one) - distance(other))[0]
-      return nearest !== undefined && distance(nearest) <= ratioTolerance ? { kind: "ratio", ratio: nearest } : null
+      const ratio = nearestRatio(size, rule.ratios)
+      return ratio === null ? null : { kind: "ratio", ratio }
     }
     case "ratio-range": {
       const value = width / height
@@ -66,6 +67,13 @@ function fit(size: Size, rule: SizeRule): FittedSize | null {
       return { kind: "ratio", ratio: `${width / divisor}:${height / divisor}` }
     }
   }
+}
+
+/** The ratio of the list that a size is meant as; null where it is another shape. */
+export function nearestRatio({ width, height }: Size, list: readonly string[]): string | null {
+  const distance = (ratio: string): number => Math.abs(Math.log(width / height / ratioValue(ratio)))
+  const nearest = list.toSorted((one, other) => distance(one) - distance(other))[0]
+  return nearest !== undefined && distance(nearest) <= ratioTolerance ? nearest : null
 }
 
 function hasPixels({ width, height }: Size, rule: SizeRule & { kind: "pixels" }): boolean {

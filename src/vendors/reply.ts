@@ -1,9 +1,8 @@
-import { GatewayError } from "../../core/errors.ts"
-import type { ImageResult } from "../../core/image-vendor.ts"
-import { isObject, type JsonValue } from "../../core/json.ts"
-import type { Reply } from "../../core/vendor-job.ts"
+import { GatewayError } from "../core/errors.ts"
+import { isObject, type JsonValue } from "../core/json.ts"
+import type { Reply } from "../core/vendor-job.ts"
 
-type Value = JsonValue | undefined
+export type Value = JsonValue | undefined
 
 /** Vendors' texts go to callers; a whole stack trace should not. */
 const longestReason = 300
@@ -35,22 +34,7 @@ export function addressAt(value: Value, ...path: readonly string[]): string | nu
 export function refText(ref: JsonValue, name: string): string {
   const found = textAt(ref, name)
   if (found !== null) return found
-  throw new GatewayError("internal_error", "internal error", { internal: `the image job's reference has no "${name}"` })
-}
-
-/** A picture that is an address or a base64 data URI; null for anything else. */
-export function picture(value: Value): ImageResult | null {
-  if (typeof value !== "string") return null
-  if (isAddress(value)) return { url: value }
-  const data = /^data:image\/[^,]*;base64,([A-Za-z0-9+/=]+)$/.exec(value)
-  return data === null ? null : { base64: data[1]! }
-}
-
-/** The verdict of a job that its vendor calls done. */
-export function finished(values: readonly Value[], otherwise = "the vendor finished the job without an image") {
-  const images = values.map(picture).filter((image) => image !== null)
-  if (images.length === 0) return { kind: "failed", reason: otherwise } as const
-  return { kind: "succeeded", images } as const
+  throw new GatewayError("internal_error", "internal error", { internal: `the job's reference has no "${name}"` })
 }
 
 /** One readable line of a vendor's text. */
@@ -91,6 +75,7 @@ function problemText(problem: JsonValue): string | null {
   return text === null || place.length === 0 ? text : `${place.join(".")}: ${text}`
 }
 
-function isAddress(text: string): boolean {
+/** True for an address that can be called. */
+export function isAddress(text: string): boolean {
   return /^https?:\/\//i.test(text) && URL.canParse(text)
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
-import { bfl } from "./bfl.ts"
 import { mayCarryCredential } from "./hosts.ts"
+import { bfl } from "./image/bfl.ts"
 
 const base = "https://api.bfl.ai/v1"
 
