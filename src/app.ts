@@ -1,5 +1,10 @@
+import { join } from "node:path"
 import { adminApi } from "./admin/api.ts"
 import { keyDirectory } from "./auth/key-directory.ts"
+import { openBalances } from "./billing/balances.ts"
+import { openJournal } from "./billing/journal.ts"
+import { type Ledger, noLedger, openLedger } from "./billing/ledger.ts"
+import { sweepRequests } from "./billing/retention.ts"
 import { workerTokenCounter } from "./billing/tokens.ts"
 import { openLiveCatalog } from "./catalog/live.ts"
 import type { Snapshot } from "./core/catalog.ts"
@@ -18,6 +23,8 @@ import { upstreamLoad } from "./relay/upstream-load.ts"
 import type { Store } from "./store/db.ts"
 import { isUnavailable } from "./store/errors.ts"
 import { findKey } from "./store/keys.ts"
+import { balancesOf } from "./store/ledger.ts"
+import { postSettlements } from "./store/settlements.ts"
 import { credentialPools } from "./upstream/credentials.ts"
 import { upstreamHealth } from "./upstream/health.ts"
 import { version } from "./version.ts"
@@ -38,6 +45,10 @@ export interface GatewayParts {
   readonly store: Store
   readonly vault: Vault
   readonly events: Events
+  /** Where the journal is kept. */
+  readonly dataDir: string
+  /** False: nothing is checked, charged or put on record. */
+  readonly billing?: boolean
   /** Null: limits are held in process. */
   readonly redisUrl?: string | null
   readonly adminToken?: string | null
@@ -57,9 +68,12 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     [...catalog.current().upstreams.values()].find(({ id }) => id === upstreamId)?.name ?? upstreamId
   const counter = workerTokenCounter()
   const { limiter, close: closeLimiter } = openLimiter(parts)
+  const books = await openBooks(parts)
+  const sweep = sweepRequests(store, () => catalog.current().keepRequestsMs, events)
   const relay: RelayParts = {
     limiter,
     counter,
+    ledger: books.ledger,
     health: upstreamHealth(now, (upstreamId, state) => events.circuitChanged(nameOf(upstreamId), state)),
     load: upstreamLoad(),
     budget: repeatBudget(now),
@@ -77,6 +91,7 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     snapshot: catalog.current,
     inFlight: (accountId) => relay.limiter.inFlight(accountId),
     circuit: (upstreamId) => relay.health.circuit(upstreamId).state,
+    balanceChanged: books.balanceChanged,
     adminToken: parts.adminToken ?? null,
     version,
   })
@@ -96,8 +111,38 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     },
     async close() {
       await catalog.stop()
+      await sweep.stop()
       counter.close()
+      await books.close()
       await closeLimiter()
+    },
+  }
+}
+
+interface OpenBooks {
+  readonly ledger: Ledger
+  /** To be told of top-ups and the like, so that they count at once. */
+  balanceChanged(accountId: string): void
+  close(): Promise<void>
+}
+
+async function openBooks({ store, events, dataDir, billing = true }: GatewayParts): Promise<OpenBooks> {
+  if (!billing) return { ledger: noLedger, balanceChanged() {}, close: async () => {} }
+  const journal = await openJournal(join(dataDir, "journal"), (problem) => events.journalDamaged(problem))
+  const balances = openBalances((accountIds) => balancesOf(store.db, accountIds))
+  const ledger = openLedger({
+    post: (records, options) => postSettlements(store, records, options),
+    isUnavailable,
+    journal,
+    balances,
+    events,
+  })
+  return {
+    ledger,
+    balanceChanged: (accountId) => balances.forget(accountId),
+    async close() {
+      await ledger.close()
+      await journal.close()
     },
   }
 }

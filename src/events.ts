@@ -17,6 +17,15 @@ export function logEvents(log: Log): Events {
       away
         ? log.error({ why }, "Redis away: this instance keeps to its own share of each limit")
         : log.info("Redis back"),
+    journaling: (active, why) =>
+      active ? log.error({ why }, "charges go to the journal") : log.info("the journal is empty again"),
+    chargesStuck: (stuck, why) =>
+      stuck
+        ? log.fatal({ why }, "charges can be kept nowhere: new requests are refused")
+        : log.info("charges can be kept again"),
+    chargeUnposted: (record, why) => log.fatal({ record, why }, "a charge could not be posted"),
+    recordsDropped: (count) => log.error({ count }, "requests were not put on record"),
+    journalDamaged: (problem) => log.fatal({ problem }, "the journal is damaged"),
     internalError: (requestId, error) =>
       log.error(
         { request: requestId, error: messageOf(error), stack: error instanceof Error ? error.stack : undefined },

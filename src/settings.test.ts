@@ -26,6 +26,7 @@ test("nothing set: loopback, port 8080, SQLite in ./data", () => {
     adminToken: null,
     publicUrl: null,
     allowPrivateAddresses: false,
+    billing: true,
     configFile: null,
     logLevel: "info",
   })
@@ -42,6 +43,7 @@ test("every variable is read", () => {
     TOLLGATE_ADMIN_TOKEN: "0123456789abcdef",
     TOLLGATE_PUBLIC_URL: "https://gateway.example/base//",
     TOLLGATE_ALLOW_PRIVATE_ADDRESSES: "true",
+    TOLLGATE_BILLING: "off",
     TOLLGATE_LOG: "debug",
   }
   expect(readSettings({}, env)).toEqual({
@@ -54,6 +56,7 @@ test("every variable is read", () => {
     adminToken: "0123456789abcdef",
     publicUrl: "https://gateway.example/base",
     allowPrivateAddresses: true,
+    billing: false,
     configFile: null,
     logLevel: "debug",
   })

@@ -14,6 +14,8 @@ export interface Settings {
   readonly adminToken: string | null
   readonly publicUrl: string | null
   readonly allowPrivateAddresses: boolean
+  /** False: nothing is checked, charged or put on record. */
+  readonly billing: boolean
   readonly configFile: string | null
   readonly logLevel: LogLevel
 }
@@ -70,6 +72,7 @@ export function readSettings(flags: Flags, env: Environment): Settings {
       nonEmpty(env.TOLLGATE_ALLOW_PRIVATE_ADDRESSES),
       refuse,
     ),
+    billing: readSwitch("TOLLGATE_BILLING", nonEmpty(env.TOLLGATE_BILLING), refuse),
     configFile: flags.config ?? null,
     logLevel: readLogLevel(nonEmpty(env.TOLLGATE_LOG) ?? "info", refuse),
   }
@@ -114,6 +117,11 @@ function readAdminToken(value: string | null, refuse: Refuse): string | null {
 function readFlag(name: string, value: string | null, refuse: Refuse): boolean {
   if (value !== null && value !== "true" && value !== "false") refuse(`${name}: must be true or false (got "${value}")`)
   return value === "true"
+}
+
+function readSwitch(name: string, value: string | null, refuse: Refuse): boolean {
+  if (value !== null && value !== "on" && value !== "off") refuse(`${name}: must be on or off (got "${value}")`)
+  return value !== "off"
 }
 
 function readLogLevel(value: string, refuse: Refuse): LogLevel {

@@ -3,7 +3,7 @@ import type { Snapshot } from "../core/catalog.ts"
 import { dollarsOf } from "../lib/money.ts"
 import { type AccountWithBalance, findAccount, listAccountsAfter } from "../store/accounts.ts"
 import { missing } from "./errors.ts"
-import { pageOf, pageParameters, pageSchema, readPageAsk } from "./pages.ts"
+import { namedListing, pageOf, pageParameters, pageSchema, readPageAsk } from "./pages.ts"
 import { flagParameter, nameInPath, queryOf, textParameter } from "./parameters.ts"
 import type { AdminParts } from "./parts.ts"
 import { answer, notFound, refusals } from "./responses.ts"
@@ -21,6 +21,12 @@ const accountSchema = z
     created_at: z.iso.datetime(),
   })
   .openapi("Account")
+
+export const accountInPath = z.object({
+  a: nameInPath("The account's id or name; where one account's name is another's id, the id."),
+})
+
+const listing = namedListing("accounts")
 
 const listRoute = createRoute({
   method: "get",
@@ -46,7 +52,7 @@ const oneRoute = createRoute({
   summary: "One account",
   tags: ["accounts"],
   request: {
-    params: z.object({ a: nameInPath("The account's id or name; where one account's name is another's id, the id.") }),
+    params: accountInPath,
     query: queryOf({}),
   },
   responses: { 200: answer("The account.", accountSchema), ...refusals, ...notFound },
@@ -56,7 +62,7 @@ export function accountRoutes(app: OpenAPIHono, parts: AdminParts): void {
   const { db } = parts.store
   app.openapi(listRoute, async (context) => {
     const { name, plan, suspended, ...query } = context.req.valid("query")
-    const ask = readPageAsk("accounts", query)
+    const ask = readPageAsk(listing, query)
     const filter = { name, plan, suspended: suspended === undefined ? undefined : suspended === "true" }
     const { items, next } = pageOf(ask, await listAccountsAfter(db, ask.after, ask.limit + 1, filter))
     const snapshot = parts.snapshot()
@@ -65,10 +71,16 @@ export function accountRoutes(app: OpenAPIHono, parts: AdminParts): void {
   })
   app.openapi(oneRoute, async (context) => {
     const { a } = context.req.valid("param")
-    const account = await findAccount(db, a)
-    if (account === null) throw missing("account", a)
+    const account = await requireAccount(parts, a)
     return context.json(await accountView(account, parts.snapshot(), parts), 200)
   })
+}
+
+/** The account of this id or name, which must exist. */
+export async function requireAccount({ store }: AdminParts, idOrName: string): Promise<AccountWithBalance> {
+  const account = await findAccount(store.db, idOrName)
+  if (account === null) throw missing("account", idOrName)
+  return account
 }
 
 async function accountView(

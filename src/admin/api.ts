@@ -4,11 +4,15 @@ import { GatewayError } from "../core/errors.ts"
 import { accountRoutes } from "./accounts.ts"
 import { adminCheck, notAdmin } from "./auth.ts"
 import { errorResponse, publicError, shown } from "./errors.ts"
+import { ledgerRoutes } from "./ledger.ts"
 import { modelRoutes } from "./models.ts"
 import { descriptionRoute } from "./openapi.ts"
 import { refuseInvalid } from "./parameters.ts"
 import type { AdminParts } from "./parts.ts"
+import { postingRoutes } from "./postings.ts"
+import { requestRoutes } from "./requests.ts"
 import { upstreamRoutes } from "./upstreams.ts"
+import { usageRoutes } from "./usage.ts"
 
 export type AdminApi = (request: Request, requestId: string) => Response | Promise<Response>
 
@@ -33,6 +37,10 @@ export function adminApp(parts: AdminParts): OpenAPIHono {
   accountRoutes(app, parts)
   upstreamRoutes(app, parts)
   modelRoutes(app, parts)
+  postingRoutes(app, parts)
+  ledgerRoutes(app, parts)
+  requestRoutes(app, parts)
+  usageRoutes(app, parts)
   descriptionRoute(app, parts.version)
   app.notFound(({ req }) => {
     throw nothingThere(app, req.method, req.path)

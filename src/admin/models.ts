@@ -1,24 +1,50 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
-import type { Model, PriceUnit, Snapshot } from "../core/catalog.ts"
+import type { Model, Snapshot } from "../core/catalog.ts"
 import { endpoints } from "../core/endpoints.ts"
+import type { Price, PriceUnit } from "../core/price.ts"
+import { tokenizers } from "../core/tokenizer.ts"
 import { missing } from "./errors.ts"
-import { pageOfAll, pageParameters, pageSchema, readPageAsk } from "./pages.ts"
+import { namedListing, pageOfAll, pageParameters, pageSchema, readPageAsk } from "./pages.ts"
 import { nameInPath, queryOf, textParameter } from "./parameters.ts"
 import type { AdminParts } from "./parts.ts"
 import { answer, notFound, refusals } from "./responses.ts"
 
 const amount = (meaning: string) => z.string().optional().describe(`Dollars per ${meaning}, as an exact decimal.`)
 
-const unitFields = {
+export const unitFields = {
   input: amount("million input tokens"),
   cached_input: amount("million input tokens read from the vendor's cache"),
   cache_write: amount("million input tokens written to the vendor's cache"),
+  audio_input: amount("million input tokens of audio"),
   output: amount("million output tokens"),
+  audio_output: amount("million output tokens of audio"),
   image: amount("output image"),
   second: amount("second of video or audio"),
   character: amount("input character"),
-  request: amount("call"),
+  request: amount("call, or per search unit of a rerank vendor that counts them"),
 } satisfies Record<PriceUnit, z.ZodType>
+
+const tierSchema = z
+  .object({
+    above_input: z.int().optional().describe("Fits answers to more input tokens than this."),
+    size: z.string().optional().describe("Fits pictures of this size."),
+    quality: z.string().optional().describe("Fits pictures of this quality."),
+    ...unitFields,
+  })
+  .openapi("PriceTier")
+
+const priceSchema = z
+  .union([
+    z.literal("free"),
+    z.object({
+      ...unitFields,
+      tiers: z
+        .array(tierSchema)
+        .optional()
+        .describe("Other prices for some answers; of those that fit, later ones win."),
+    }),
+  ])
+  .openapi("Price")
 
 const routeSchema = z
   .object({
@@ -32,11 +58,14 @@ const routeSchema = z
 const modelSchema = z
   .object({
     name: z.string(),
-    price: z.union([z.literal("free"), z.object(unitFields)]).openapi("Price"),
+    price: priceSchema,
+    tokenizer: z.enum(tokenizers).describe("What tokens are counted with where an upstream does not say how many."),
     endpoints: z.array(z.enum(endpoints)).describe("The operations that its routes can serve."),
     routes: z.array(routeSchema).describe("In the order of their priorities."),
   })
   .openapi("Model")
+
+const listing = namedListing("models")
 
 const listRoute = createRoute({
   method: "get",
@@ -67,7 +96,7 @@ const slashedRoute = createRoute({ ...oneRoute, path: "/api/models/:m{.+}", hide
 export function modelRoutes(app: OpenAPIHono, parts: AdminParts): void {
   app.openapi(listRoute, (context) => {
     const { name, ...query } = context.req.valid("query")
-    const ask = readPageAsk("models", query)
+    const ask = readPageAsk(listing, query)
     const snapshot = parts.snapshot()
     const wanted = [...snapshot.models.values()].filter((model) => name === undefined || model.name === name)
     const { items, next } = pageOfAll(ask, wanted)
@@ -88,13 +117,29 @@ type ModelView = z.infer<typeof modelSchema>
 function modelView(model: Model, snapshot: Snapshot): ModelView {
   return {
     name: model.name,
-    price: model.price,
+    price: priceView(model.price),
+    tokenizer: model.tokenizer,
     endpoints: endpoints.filter((endpoint) => snapshot.routes(model, endpoint).length > 0),
     routes: model.routes.map(({ upstream, upstreamModel, priority, weight }) => ({
       upstream: upstream.name,
       model: upstreamModel,
       priority,
       weight,
+    })),
+  }
+}
+
+/** Spelled as in the config file. */
+function priceView(price: Price): ModelView["price"] {
+  if (price === "free") return price
+  const { tiers, ...units } = price
+  if (tiers === undefined) return units
+  return {
+    ...units,
+    tiers: tiers.map(({ aboveInput, prices, ...words }) => ({
+      ...(aboveInput !== undefined && { above_input: aboveInput }),
+      ...words,
+      ...prices,
     })),
   }
 }

@@ -27,7 +27,11 @@ export function descriptionRoute(app: OpenAPIHono, version: string): void {
   app.openapi(documentRoute, (context) => {
     document ??= app.getOpenAPI31Document({
       openapi: "3.1.0",
-      info: { title: "Tollgate back office", version, description: "Accounts, upstreams and models of the gateway." },
+      info: {
+        title: "Tollgate back office",
+        version,
+        description: "Accounts, upstreams and models of the gateway; its ledger, requests and usage.",
+      },
       security: [{ [securityScheme]: [] }],
     })
     return context.json(document, 200)

@@ -11,13 +11,16 @@ import { shown } from "./errors.ts"
 const once = { error: "must be given once" }
 const controlCharacter = /\p{Cc}/u
 
+/** A calendar date, or a time with its distance from UTC. */
+const timeForms = [z.regexes.date, z.regexes.datetime({ offset: true })]
+
 /** No name contains control characters, and Postgres takes some of them for an error. */
 export function isPlain(text: string): boolean {
   return !controlCharacter.test(text)
 }
 
-function plainText() {
-  return z.string(once).refine(isPlain, "must not contain control characters")
+export function plainText(error = once) {
+  return z.string(error).refine(isPlain, "must not contain control characters")
 }
 
 export function textParameter(meaning: string) {
@@ -32,13 +35,19 @@ export function flagParameter(meaning: string) {
     .openapi({ type: "boolean", description: meaning })
 }
 
-export function wholeParameter(meaning: string, least: number, most: number, usual: number) {
+export function wholeParameter(meaning: string, least: number, most: number, usual?: number) {
   const fits = (text: string): boolean => /^\d{1,15}$/.test(text) && Number(text) >= least && Number(text) <= most
   return z
     .string(once)
     .refine(fits, `must be a whole number from ${least} to ${most}`)
     .optional()
-    .openapi({ type: "integer", minimum: least, maximum: most, default: usual, description: meaning })
+    .openapi({
+      type: "integer",
+      minimum: least,
+      maximum: most,
+      ...(usual !== undefined && { default: usual }),
+      description: meaning,
+    })
 }
 
 export function choiceParameter<const Choice extends string>(meaning: string, choices: readonly Choice[]) {
@@ -48,6 +57,40 @@ export function choiceParameter<const Choice extends string>(meaning: string, ch
     .describe(meaning)
 }
 
+/** Some of the choices, separated by commas. */
+export function listParameter(meaning: string, choices: readonly string[]) {
+  const fits = (text: string): boolean => {
+    const given = text.split(",")
+    return given.every((each) => choices.includes(each)) && new Set(given).size === given.length
+  }
+  return z
+    .string(once)
+    .refine(fits, `must be some of ${choices.join(", ")}, each once, separated by commas`)
+    .optional()
+    .describe(`${meaning} Some of ${choices.join(", ")}, separated by commas.`)
+}
+
+/** A moment, such as `2026-11-15T09:30:00Z`. */
+export function timeParameter(meaning: string) {
+  return z
+    .string(once)
+    .refine(
+      (text) => timeForms.some((form) => form.test(text)),
+      "must be a time such as 2026-11-15T09:30:00Z or a date such as 2026-11-15; a + in it is written %2B",
+    )
+    .optional()
+    .openapi({
+      type: "string",
+      description: `${meaning} ISO 8601; a date alone is its first moment in UTC.`,
+      example: "2026-11-15T09:30:00Z",
+    })
+}
+
+/** Unix milliseconds of a time that `timeParameter` let pass. */
+export function timeOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Date.parse(text)
+}
+
 /** A piece of the path. */
 export function nameInPath(meaning: string) {
   return plainText().describe(meaning)
@@ -55,16 +98,21 @@ export function nameInPath(meaning: string) {
 
 /** The query of a route: these parameters and no others, because a mistyped filter must not quietly list everything. */
 export function queryOf<Shape extends z.ZodRawShape>(shape: Shape) {
+  return onlyOf(shape, "a parameter of this address")
+}
+
+/** These fields and no others; `what` says what the others are not. */
+export function onlyOf<Shape extends z.ZodRawShape>(shape: Shape, what: string) {
   const known = Object.keys(shape)
   return z.strictObject(shape, {
-    error: (issue) => (issue.code === "unrecognized_keys" ? unknownParameters(issue.keys, known) : undefined),
+    error: (issue) => (issue.code === "unrecognized_keys" ? unknownFields(issue.keys, known, what) : undefined),
   })
 }
 
-function unknownParameters(names: readonly string[], known: readonly string[]): string {
+function unknownFields(names: readonly string[], known: readonly string[], what: string): string {
   const told = names.map((name) => {
     const close = suggest(name, known)
-    return `${shown(name)} is not a parameter of this address${close === null ? "" : ` (did you mean ${close}?)`}`
+    return `${shown(name)} is not ${what}${close === null ? "" : ` (did you mean ${close}?)`}`
   })
   return told.join("; ")
 }

@@ -9,6 +9,8 @@ export interface AdminParts {
   snapshot(): Snapshot
   /** How many requests of an account are being served now. */
   inFlight(accountId: string): number | Promise<number>
+  /** Money came or went otherwise than by a charge. */
+  balanceChanged(accountId: string): void
   circuit(upstreamId: string): CircuitState
   /** Null: nobody is let in. */
   readonly adminToken: string | null

@@ -36,7 +36,10 @@ export function answer<Schema extends z.ZodType>(description: string, schema: Sc
 }
 
 export const refusals = {
-  400: answer("A parameter cannot be used; the message names it (`invalid_parameter`).", errorSchema),
+  400: answer(
+    "A parameter or field cannot be used; the message names it (`invalid_parameter`). Or the body is no JSON object (`invalid_json`).",
+    errorSchema,
+  ),
   401: {
     ...answer("The admin token is missing or wrong.", authenticationErrorSchema),
     headers: {
@@ -49,6 +52,12 @@ export const refusals = {
     "The database is away (`backend_unavailable`), or this instance is about to end.",
     z.union([errorSchema, drainingSchema]),
   ),
+} as const
+
+/** The further refusals of routes that take a body. */
+export const bodyRefusals = {
+  413: answer("The body is too large (`request_body_too_large`).", errorSchema),
+  415: answer("The body is not said to be JSON (`unsupported_media_type`).", errorSchema),
 } as const
 
 export const notFound = {

@@ -3,7 +3,7 @@ import type { Upstream } from "../core/catalog.ts"
 import type { CircuitState } from "../core/events.ts"
 import { formatDuration } from "../lib/duration.ts"
 import { missing } from "./errors.ts"
-import { pageOfAll, pageParameters, pageSchema, readPageAsk } from "./pages.ts"
+import { namedListing, pageOfAll, pageParameters, pageSchema, readPageAsk } from "./pages.ts"
 import { choiceParameter, nameInPath, queryOf, textParameter } from "./parameters.ts"
 import type { AdminParts } from "./parts.ts"
 import { answer, notFound, refusals } from "./responses.ts"
@@ -32,6 +32,8 @@ const upstreamSchema = z
     circuit: z.enum(circuitStates).describe("Whether this instance asks it: yes, not now, or one call to try it."),
   })
   .openapi("Upstream")
+
+const listing = namedListing("upstreams")
 
 const listRoute = createRoute({
   method: "get",
@@ -63,7 +65,7 @@ const oneRoute = createRoute({
 export function upstreamRoutes(app: OpenAPIHono, parts: AdminParts): void {
   app.openapi(listRoute, (context) => {
     const { name, vendor, circuit, ...query } = context.req.valid("query")
-    const ask = readPageAsk("upstreams", query)
+    const ask = readPageAsk(listing, query)
     const wanted = [...parts.snapshot().upstreams.values()].filter(
       (upstream) =>
         (name === undefined || upstream.name === name) &&

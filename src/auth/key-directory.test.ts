@@ -11,7 +11,6 @@ function principal(name: string): Principal {
     planName: "default",
     concurrency: null,
     suspended: false,
-    balance: 1n,
   }
 }
 

@@ -1,11 +1,28 @@
-import { countTokens } from "gpt-tokenizer/encoding/o200k_base"
-import { isObject } from "../core/json.ts"
+import type { Endpoint } from "../core/endpoints.ts"
+import { parseObject } from "../core/json.ts"
+import type { Tokenizer } from "../core/tokenizer.ts"
+import { textOf } from "../lib/bytes.ts"
+import { type Prompt, promptOf } from "./prompt.ts"
 
 declare const self: Worker
 
-/** What a chat message adds to the prompt besides its text, and what the answer's opening adds. */
-const tokensPerMessage = 3
-const tokensOfOpening = 3
+/** A text to count; null where it is too long to be handed over. */
+export interface CountTask {
+  readonly id: number
+  readonly endpoint: Endpoint
+  readonly requestBody: Uint8Array<ArrayBuffer> | null
+  readonly produced: string | null
+  readonly tokenizer: Tokenizer
+}
+
+/** Tokens on each side; null where they were not counted. */
+export interface CountReply {
+  readonly id: number
+  readonly input: number | null
+  readonly output: number | null
+}
+
+type CountPiece = (text: string, options: typeof asPlainText) => number
 
 /** Text like `<|endoftext|>` in a prompt is counted as ordinary text, never as the special token. */
 const asPlainText = { disallowedSpecial: new Set<string>() }
@@ -13,47 +30,53 @@ const asPlainText = { disallowedSpecial: new Set<string>() }
 /** The tokenizer's time grows with the square of a run without gaps, so text is cut: at a gap, or else at this length. */
 const pieces = /[\s\S]{1,2000}(?=\s|$)|[\s\S]{1,2000}/gu
 
-self.onmessage = (event: MessageEvent<{ id: number; requestBody: Uint8Array; produced: string }>) => {
-  const { id, requestBody, produced } = event.data
-  self.postMessage({ id, input: countPrompt(requestBody), output: countText(produced) })
+/** Counting more than this, in UTF-16 units, would let others wait for seconds: the rest counts in proportion. */
+const mostCounted = 1_000_000
+
+/** A vocabulary takes tens of megabytes, so each waits for the first text that needs it. */
+const vocabularies: Readonly<Record<Tokenizer, () => Promise<CountPiece>>> = {
+  o200k_base: async () => (await import("gpt-tokenizer/encoding/o200k_base")).countTokens,
+  cl100k_base: async () => (await import("gpt-tokenizer/encoding/cl100k_base")).countTokens,
 }
 
-function countText(text: string): number {
-  let tokens = 0
-  for (const [piece] of text.matchAll(pieces)) tokens += countTokens(piece, asPlainText)
-  return tokens
+self.onmessage = async ({ data }: MessageEvent<CountTask>) => {
+  self.postMessage(await reply(data))
 }
 
-function countPrompt(requestBody: Uint8Array): number {
-  const text = Buffer.from(requestBody).toString("utf8")
-  const request = parse(text)
-  if (!isObject(request)) return countText(text)
-  const messages = Array.isArray(request.messages) ? request.messages : []
-  let tokens = tokensOfOpening
-  for (const message of messages) {
-    tokens += tokensPerMessage
-    if (isObject(message)) tokens += countText(messageText(message))
-  }
-  if (Array.isArray(request.tools)) tokens += countText(JSON.stringify(request.tools))
-  return tokens
-}
-
-/** The text of a message: its role, its content or the text parts of it, and the tool calls it repeats. */
-function messageText(message: Record<string, unknown>): string {
-  const pieces = [typeof message.role === "string" ? message.role : ""]
-  if (typeof message.content === "string") pieces.push(message.content)
-  if (Array.isArray(message.content)) {
-    for (const part of message.content) if (isObject(part) && typeof part.text === "string") pieces.push(part.text)
-  }
-  if (Array.isArray(message.tool_calls)) pieces.push(JSON.stringify(message.tool_calls))
-  return pieces.join("\n")
-}
-
-/** An error here would end the worker and leave every other caller waiting for it. */
-function parse(text: string): unknown {
+async function reply({ id, endpoint, requestBody, produced, tokenizer }: CountTask): Promise<CountReply> {
   try {
-    return JSON.parse(text)
+    const countPiece = await vocabularies[tokenizer]()
+    const input = requestBody === null ? null : countPrompt(readPrompt(endpoint, requestBody), countPiece)
+    return { id, input, output: produced === null ? null : countTexts([produced], countPiece) }
   } catch {
-    return null
+    // An error would end the worker, and with it what others wait for.
+    return { id, input: null, output: null }
   }
+}
+
+function readPrompt(endpoint: Endpoint, requestBody: Uint8Array): Prompt {
+  const text = textOf(requestBody)
+  const request = parseObject(text)
+  return request === null ? { texts: [text], extra: 0 } : promptOf(endpoint, request)
+}
+
+function countPrompt({ texts, extra }: Prompt, countPiece: CountPiece): number {
+  return extra + countTexts(texts, countPiece)
+}
+
+function countTexts(texts: readonly string[], countPiece: CountPiece): number {
+  let tokens = 0
+  let counted = 0
+  let uncounted = 0
+  for (const text of texts) {
+    for (const [piece] of text.matchAll(pieces)) {
+      if (counted >= mostCounted) {
+        uncounted += piece.length
+        continue
+      }
+      tokens += countPiece(piece, asPlainText)
+      counted += piece.length
+    }
+  }
+  return uncounted === 0 ? tokens : Math.round((tokens * (counted + uncounted)) / counted)
 }

@@ -1,85 +1,141 @@
+import type { Endpoint } from "../core/endpoints.ts"
+import type { Tokenizer } from "../core/tokenizer.ts"
 import type { TokenUsage } from "../core/usage.ts"
+import { mebibyte } from "../lib/bytes.ts"
 import { isExecutable } from "../lib/executable.ts"
+import { roughPromptTokens, roughTokens } from "./rough-tokens.ts"
+import type { CountReply, CountTask } from "./tokens-worker.ts"
+
+/** A request and what came of it, to be counted where the upstream does not say. */
+export interface CountAsk {
+  /** In whose dialect the request is. */
+  readonly endpoint: Endpoint
+  /** As the caller wrote it; empty for a form. */
+  readonly requestBody: Uint8Array
+  readonly produced: string
+  readonly tokenizer: Tokenizer
+}
 
 /** Counts tokens where an upstream reports none; off the main thread, because a long text takes long. */
 export interface TokenCounter {
-  count(requestBody: Uint8Array, produced: string): Promise<TokenUsage>
+  count(ask: CountAsk): Promise<TokenUsage>
   close(): void
 }
 
-/** How long a count may take before the rough rule of four bytes a token stands in for it. */
+/** How long a count may take before a rough one stands in for it. */
 const mostCountMs = 5000
 
-interface Reply {
-  readonly id: number
-  readonly input: number
-  readonly output: number
-}
+/** What is larger is counted roughly: handing it to the worker would copy it, and what is in it are pictures and files. */
+const mostBytes = 8 * mebibyte
 
 interface Waiting {
+  readonly ask: CountAsk
   settle(usage: TokenUsage): void
-  /** For when the worker does not answer. */
-  readonly rough: TokenUsage
-}
-
-/** A counter whose worker starts with the first text to count: the tokenizer's tables take 100 MB. */
-export function workerTokenCounter(): TokenCounter {
-  const waiting = new Map<number, Waiting>()
-  let worker: Worker | null = null
-  let last = 0
-  return {
-    count(requestBody, produced) {
-      const id = ++last
-      return new Promise((resolve) => {
-        const rough = roughUsage(requestBody, produced)
-        const timer = setTimeout(() => answer(id, rough), mostCountMs)
-        waiting.set(id, {
-          rough,
-          settle(usage) {
-            clearTimeout(timer)
-            resolve(usage)
-          },
-        })
-        worker ??= startWorker()
-        worker.postMessage({ id, requestBody, produced })
-      })
-    },
-    close: giveUp,
-  }
-
-  /** Ends the worker; whoever waits for it gets the rough count, and the next text a new worker. */
-  function giveUp(): void {
-    worker?.terminate()
-    worker = null
-    for (const [id, { rough }] of waiting) answer(id, rough)
-  }
-
-  function answer(id: number, usage: TokenUsage): void {
-    const asked = waiting.get(id)
-    waiting.delete(id)
-    asked?.settle(usage)
-  }
-
-  function startWorker(): Worker {
-    const started = new Worker(workerAddress)
-    started.onmessage = ({ data }: MessageEvent<Reply>) => answer(data.id, tokenUsage(data.input, data.output))
-    // A worker that fails takes every text it had with it.
-    started.onerror = () => {
-      if (worker === started) giveUp()
-    }
-    started.unref()
-    return started
-  }
 }
 
 const workerAddress = isExecutable
   ? "./src/billing/tokens-worker.ts"
   : new URL("./tokens-worker.ts", import.meta.url).href
 
-function roughUsage(requestBody: Uint8Array, produced: string): TokenUsage {
-  return tokenUsage(Math.ceil(requestBody.length / 4), Math.ceil(Buffer.byteLength(produced) / 4))
+/** A counter whose worker starts with the first text to count: the tokenizer's tables take 100 MB. */
+export function workerTokenCounter(address = workerAddress, patienceMs = mostCountMs): TokenCounter {
+  /** In the order in which they came. */
+  const waiting = new Map<number, Waiting>()
+  let worker: Worker | null = null
+  /** The text that the worker has. Only one at a time: those that wait too long are then neither copied nor counted. */
+  let running: { readonly id: number; readonly timer: Timer } | null = null
+  let last = 0
+  return {
+    count(ask) {
+      const id = ++last
+      return new Promise((resolve) => {
+        const timer = setTimeout(() => answer(id, null), patienceMs)
+        waiting.set(id, {
+          ask,
+          settle(usage) {
+            clearTimeout(timer)
+            resolve(usage)
+          },
+        })
+        if (running === null) runNext()
+      })
+    },
+    close() {
+      endWorker()
+      for (const id of waiting.keys()) answer(id, null)
+    },
+  }
+
+  function runNext(): void {
+    const [next] = waiting
+    if (next === undefined) return
+    const [id, { ask }] = next
+    // Not so soon that a long text, which others only wait for, costs the worker its tables.
+    running = { id, timer: setTimeout(replaceWorker, 2 * patienceMs) }
+    worker ??= startWorker()
+    const task = taskFor(id, ask)
+    worker.postMessage(task, task.requestBody === null ? [] : [task.requestBody.buffer])
+  }
+
+  function answer(id: number, reply: CountReply | null): void {
+    const asked = waiting.get(id)
+    waiting.delete(id)
+    asked?.settle(usageOf(asked.ask, reply))
+  }
+
+  function finishRunning(reply: CountReply | null): void {
+    if (running === null) return
+    clearTimeout(running.timer)
+    answer(running.id, reply)
+    running = null
+  }
+
+  function endWorker(): void {
+    worker?.terminate()
+    worker = null
+    finishRunning(null)
+  }
+
+  /** A worker that fails or falls silent takes with it only the text it had. */
+  function replaceWorker(): void {
+    endWorker()
+    runNext()
+  }
+
+  function startWorker(): Worker {
+    const started = new Worker(address)
+    started.onmessage = ({ data }: MessageEvent<CountReply>) => {
+      if (worker !== started) return
+      finishRunning(data)
+      runNext()
+    }
+    started.onerror = () => {
+      if (worker === started) replaceWorker()
+    }
+    started.unref()
+    return started
+  }
 }
 
-function tokenUsage(input: number, output: number): TokenUsage {
-  return { input, cachedInput: 0, cacheWrite: 0, output, reasoning: 0 }
+/** The body is copied once, and the copy handed over: the caller's own may still be on its way to an upstream. */
+function taskFor(id: number, { endpoint, requestBody, produced, tokenizer }: CountAsk): CountTask {
+  return {
+    id,
+    endpoint,
+    requestBody: requestBody.length > mostBytes ? null : new Uint8Array(requestBody),
+    produced: Buffer.byteLength(produced) > mostBytes ? null : produced,
+    tokenizer,
+  }
+}
+
+function usageOf({ requestBody, produced }: CountAsk, reply: CountReply | null): TokenUsage {
+  return {
+    input: reply?.input ?? roughPromptTokens(requestBody),
+    cachedInput: 0,
+    cacheWrite: 0,
+    audioInput: 0,
+    output: reply?.output ?? roughTokens(produced),
+    reasoning: 0,
+    audioOutput: 0,
+  }
 }

@@ -150,12 +150,23 @@ describe("usage", () => {
     }
     const chat = answer({ usage }).usage
     expect(chat).toMatchObject({ prompt_tokens: 105, completion_tokens: 7, total_tokens: 112 })
-    expect(readChatUsage(chat)).toEqual({ input: 105, cachedInput: 90, cacheWrite: 5, output: 7, reasoning: 4 })
+    expect(readChatUsage(chat)).toEqual({
+      input: 105,
+      cachedInput: 90,
+      cacheWrite: 5,
+      audioInput: 0,
+      output: 7,
+      reasoning: 4,
+      audioOutput: 0,
+    })
   })
 
-  test.each([[null], [{}], ["x"]])("that is none (%p) is left out, not made up", (usage) => {
-    expect(answer({ usage })).not.toHaveProperty("usage")
-  })
+  test.each([[null], [{}], ["x"], [{ input_tokens: 3, output_tokens: -2 }], [{ input_tokens: 3 }]])(
+    "that is none, or none to charge by, (%p) is left out, not made up",
+    (usage) => {
+      expect(answer({ usage })).not.toHaveProperty("usage")
+    },
+  )
 })
 
 test.each([

@@ -65,7 +65,7 @@ export function chatAnswer(answered: JsonObject, asked: JsonObject): JsonObject 
     ...completionIdentity(answered, asked),
     object: "chat.completion",
     choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
-    ...(usage === null ? {} : { usage: chatUsage(usage) }),
+    ...(usage === null || usage === "invalid" ? {} : { usage: chatUsage(usage) }),
   }
 }
 

@@ -302,33 +302,69 @@ describe("usage", () => {
   const after = (...events: Event[]) => {
     const stream = translator()
     feed(stream, ...events)
-    return stream.usage
+    return { usage: stream.usage, usageInvalid: stream.usageInvalid }
   }
-  const expected = { input: 15, cachedInput: 4, cacheWrite: 1, output: 9, reasoning: 0 }
+  const none = { usage: null, usageInvalid: false }
+  const invalid = { usage: null, usageInvalid: true }
+  const expected = {
+    input: 15,
+    cachedInput: 4,
+    cacheWrite: 1,
+    audioInput: 0,
+    output: 9,
+    reasoning: 0,
+    audioOutput: 0,
+  }
+  const counted = { ...expected, input: 2, cachedInput: 0, cacheWrite: 0, output: 3 }
 
   test("is not known before the final count, so that an answer cut short is counted", () => {
-    expect(after(start, words(0, "a"))).toBeNull()
-    expect(after(start, words(0, "a"), finish("end_turn", {}))).toBeNull()
-    expect(after(start, words(0, "a"), finish("end_turn", { output_tokens: -1 }))).toBeNull()
+    expect(after(start, words(0, "a"))).toEqual(none)
+    expect(after(start, words(0, "a"), finish("end_turn", {}))).toEqual(none)
+    expect(after(start, words(0, "a"), finish("end_turn", { output_tokens: null }))).toEqual(none)
+    expect(after(start, words(0, "a"), { type: "message_delta", delta: {}, usage: null })).toEqual(none)
   })
 
   test("is the input side of the start and the output side of the end", () => {
-    expect(after(start, finish("end_turn"))).toEqual(expected)
+    expect(after(start, finish("end_turn"))).toEqual({ usage: expected, usageInvalid: false })
   })
 
   test("is the last that was said", () => {
-    expect(after(start, finish(null, { output_tokens: 3 }), finish("end_turn"))).toEqual(expected)
+    expect(after(start, finish(null, { output_tokens: 3 }), finish("end_turn")).usage).toEqual(expected)
     const repeated = {
       input_tokens: 20,
       cache_read_input_tokens: 0,
       cache_creation_input_tokens: null,
       output_tokens: 9,
     }
-    expect(after(start, finish("end_turn", repeated))).toEqual({ ...expected, input: 21, cachedInput: 0 })
+    expect(after(start, finish("end_turn", repeated)).usage).toEqual({ ...expected, input: 21, cachedInput: 0 })
+  })
+
+  const oddStart: Event = { type: "message_start", message: { usage: { ...startUsage, input_tokens: "10" } } }
+  const bareStart: Event = { type: "message_start", message: {} }
+  const oddDelta = { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: "many" }
+  test.each<[string, readonly Event[]]>([
+    ["an odd output", [start, finish("end_turn", { output_tokens: -1 })]],
+    ["an odd input at the start", [oddStart, finish("end_turn")]],
+    ["no input at all", [bareStart, finish("end_turn")]],
+    ["no object", [start, oddDelta]],
+    ["an odd one after a good one", [start, finish(null), finish("end_turn", { output_tokens: "9" })]],
+  ])("with %s is none to charge by", (_, events) => {
+    expect(after(...events)).toEqual(invalid)
+  })
+
+  test("that is good wins over an odd one before it", () => {
+    const right = { usage: expected, usageInvalid: false }
+    expect(after(start, finish(null, { output_tokens: -1 }), finish("end_turn"))).toEqual(right)
+    expect(after(oddStart, finish("end_turn", { input_tokens: 10, output_tokens: 9 }))).toEqual(right)
+  })
+
+  test("that is counted stands in for one that is none to charge by", () => {
+    const odd = translator()
+    feed(odd, start, words(0, "a"), finish("end_turn", { output_tokens: -1 }), stop)
+    expect(chunksOf(odd.closing(counted))[0]?.usage).toMatchObject({ prompt_tokens: 2, completion_tokens: 3 })
   })
 
   test("that is counted stands in, and only where none was reported", () => {
-    const counted = { input: 2, cachedInput: 0, cacheWrite: 0, output: 3, reasoning: 0 }
     const silent = translator()
     feed(silent, start, words(0, "a"), finish("end_turn", {}), stop)
     expect(chunksOf(silent.closing(counted))[0]?.usage).toMatchObject({ prompt_tokens: 2, completion_tokens: 3 })

@@ -30,6 +30,7 @@ export class MessagesStreamToChat implements StreamTranslator {
   progress = 0
   /** Stays null until the final output count: what `message_start` says of the output is no count to charge by. */
   usage: TokenUsage | null = null
+  usageInvalid = false
   produced = ""
 
   readonly #asked: JsonObject
@@ -166,12 +167,18 @@ export class MessagesStreamToChat implements StreamTranslator {
   }
 
   #readMessageDelta({ delta, usage }: Fields): string {
-    const told = fieldsOf(usage)
-    this.#told = overlayMessagesUsage(this.#told, told)
-    const isFinal = readMessagesUsage({ output_tokens: told.output_tokens }) !== null
-    if (isFinal) this.usage = readMessagesUsage(this.#told)
+    if (usage !== undefined && usage !== null) this.#readUsage(usage)
     const reason = fieldsOf(delta).stop_reason
     return typeof reason === "string" && reason.trim() !== "" ? this.#finish(reason) : ""
+  }
+
+  #readUsage(usage: unknown): void {
+    this.#told = overlayMessagesUsage(this.#told, usage)
+    const isFinal = !isObject(usage) || (usage.output_tokens !== undefined && usage.output_tokens !== null)
+    if (!isFinal) return
+    const reading = isObject(usage) ? readMessagesUsage(this.#told) : "invalid"
+    this.usageInvalid = reading === "invalid"
+    this.usage = reading === "invalid" ? null : reading
   }
 
   #finish(stopReason: string | null): string {

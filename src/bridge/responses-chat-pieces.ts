@@ -26,10 +26,10 @@ export function readPieces(choice: JsonObject): ChatPieces | null {
   }
 }
 
-/** What was produced, for counting. */
+/** What was produced, for counting: in the order of streams, so that a whole answer counts as much as a streamed one. */
 export function producedText(pieces: ChatPieces): string {
   const calls = pieces.calls.map((call) => call.name + call.arguments).join("")
-  return pieces.text + pieces.reasoning + pieces.refusal + calls
+  return pieces.reasoning + pieces.text + pieces.refusal + calls
 }
 
 /** The text of content that comes in parts; `thinking` parts hold text parts of their own. */

@@ -3,7 +3,7 @@ import { readWithOpenAi, withoutParsed } from "../../test/support/openai-reader.
 import { checkStream } from "../../test/support/responses-check.ts"
 import type { JsonObject } from "../core/json.ts"
 import type { TokenUsage } from "../core/usage.ts"
-import { ChatToResponsesStream } from "./responses-stream.ts"
+import { ChatToResponsesStream, wholeResponse } from "./responses-stream.ts"
 
 const created = 1_700_000_000
 const asked = {
@@ -26,6 +26,15 @@ const usage = {
   prompt_tokens_details: { cached_tokens: 8, cache_write_tokens: 2 },
   completion_tokens: 9,
   completion_tokens_details: { reasoning_tokens: 4 },
+}
+const counted: TokenUsage = {
+  input: 1,
+  cachedInput: 0,
+  cacheWrite: 0,
+  audioInput: 0,
+  output: 2,
+  reasoning: 0,
+  audioOutput: 0,
 }
 const usageChunk = JSON.stringify({ id: "chatcmpl-1", choices: [], usage })
 const called = (...calls: JsonObject[]): JsonObject => ({ tool_calls: calls })
@@ -180,12 +189,29 @@ test("usage stands in the last event, read from wherever the upstream put it", (
   const inFinish = translate([chunk({ content: "hi" }), chunk({}, "stop", { usage })])
   expect(apart.response.usage).toEqual(expected)
   expect(inFinish.response.usage).toEqual(expected)
-  expect(apart.stream.usage).toEqual({ input: 20, cachedInput: 8, cacheWrite: 2, output: 9, reasoning: 4 })
+  expect(apart.stream.usage).toEqual({ ...counted, input: 20, cachedInput: 8, cacheWrite: 2, output: 9, reasoning: 4 })
 })
 
 test("a usage that was reported stays, though later chunks have none", () => {
   const { response } = translate([chunk({ content: "hi" }, null, { usage }), chunk({}, "stop", { usage: null })])
   expect(response.usage).toMatchObject({ total_tokens: 29 })
+})
+
+test("a usage that cannot be charged by gives way to the counted one, and to a good one after it", () => {
+  const odd = JSON.stringify({ choices: [], usage: { ...usage, completion_tokens: -9 } })
+  const last = translate([chunk({ content: "hi" }, "stop"), usageChunk, odd], counted)
+  expect(last.stream).toMatchObject({ usage: null, usageInvalid: true })
+  expect(last.response.usage).toMatchObject({ total_tokens: 3 })
+  const first = translate([chunk({ content: "hi" }, "stop"), odd, usageChunk], counted)
+  expect(first.stream.usageInvalid).toBe(false)
+  expect(first.response.usage).toMatchObject({ total_tokens: 29 })
+  expect(translate([chunk({ content: "hi" }, "stop")], counted).stream.usageInvalid).toBe(false)
+})
+
+test("a whole answer whose usage cannot be charged by is told without one", () => {
+  const choices = [{ index: 0, message: { content: "hi" }, finish_reason: "stop" }]
+  expect(wholeResponse({ choices, usage }, asked).usage).toMatchObject({ total_tokens: 29 })
+  expect(wholeResponse({ choices, usage: { ...usage, completion_tokens: "9" } }, asked).usage).toBeNull()
 })
 
 test("what comes after the finish is neither delivered nor counted", () => {
@@ -200,7 +226,6 @@ test("what comes after the finish is neither delivered nor counted", () => {
 })
 
 test("counted tokens stand in for a usage that was not reported, and only then", () => {
-  const counted = { input: 1, cachedInput: 0, cacheWrite: 0, output: 2, reasoning: 0 }
   expect(translate([chunk({ content: "hi" }, "stop")], counted).response.usage).toMatchObject({ total_tokens: 3 })
   expect(translate([chunk({}, "stop"), usageChunk], counted).response.usage).toMatchObject({ total_tokens: 29 })
   expect(translate([chunk({}, "stop")]).response.usage).toBeNull()

@@ -30,6 +30,7 @@ export class ChatToResponsesStream implements StreamTranslator {
   error: string | null = null
   progress = 0
   usage: TokenUsage | null = null
+  usageInvalid = false
   produced = ""
 
   readonly #asked: JsonObject
@@ -72,10 +73,13 @@ export class ChatToResponsesStream implements StreamTranslator {
   /** Takes a chunk, or a whole answer, in; returns the vendor's words when it says that it broke down. */
   readChunk(chunk: JsonObject): JsonObject | null {
     this.#identify(chunk)
-    const usage = readChatUsage(chunk.usage)
-    this.usage = usage ?? this.usage
+    const reading = readChatUsage(chunk.usage)
+    if (reading !== null) {
+      this.usageInvalid = reading === "invalid"
+      this.usage = reading === "invalid" ? null : reading
+    }
     const choices = listOf(chunk.choices)
-    if (usage !== null || choices.length > 0) this.progress += 1
+    if (reading !== null || choices.length > 0) this.progress += 1
     const choice = choices.find((each) => isObject(each) && (each.index ?? 0) === 0)
     // What comes after the finish is a repetition, the usage aside.
     if (!isObject(choice) || this.#finishReason !== null) return null

@@ -37,8 +37,10 @@ export interface StreamTranslator {
   readonly progress: number
   /** The number of the next event, in dialects that number them. */
   readonly sequence?: number
-  /** What the upstream reported so far; null: nothing. */
+  /** What the upstream reported so far; null: nothing, or nothing that can be charged by. */
   readonly usage: TokenUsage | null
+  /** The last usage that the upstream reported cannot be charged by. */
+  readonly usageInvalid: boolean
   /** What the model has produced so far, for counting. */
   readonly produced: string
   /** The last frames of a successful stream, end marker included; `counted` stands in where the upstream reported no usage. */

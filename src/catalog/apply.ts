@@ -7,7 +7,7 @@ import { listAccounts, saveAccount } from "../store/accounts.ts"
 import { readCatalog } from "../store/catalog.ts"
 import { inTransaction, type Store } from "../store/db.ts"
 import { saveKey } from "../store/keys.ts"
-import { postTopup } from "../store/ledger.ts"
+import { postAdjustment, postTopup } from "../store/ledger.ts"
 import { saveModel } from "../store/models.ts"
 import { listPeople, type PersonFields, savePerson } from "../store/people.ts"
 import { savePlan } from "../store/plans.ts"
@@ -87,6 +87,9 @@ async function saveAll(
       "allow_private_addresses",
     )
   }
+  if (document.retention !== undefined) {
+    tally.note(await saveSetting(trx, "retention", { ...document.retention }), "retention")
+  }
 }
 
 function plansOf(document: ConfigDocument, existing: ReadonlySet<string>) {
@@ -113,13 +116,10 @@ async function saveWholeAccount(trx: Writer, vault: Vault, account: AccountConfi
   const { name, concurrency } = account
   const saved = await saveAccount(trx, { name, plan: account.plan ?? defaultPlanName, concurrency })
   tally.note(saved, `account ${name}`)
-  if (saved === "created" && account.balance !== null) {
-    await postTopup(trx, {
-      account: name,
-      amount: nanosOf(account.balance),
-      reference: `opening:${name}`,
-      note: "opening balance",
-    })
+  const amount = nanosOf(account.balance ?? "0")
+  if (saved === "created" && amount !== 0n) {
+    const opening = { account: name, amount, reference: `opening:${name}`, note: "opening balance" }
+    await (amount > 0n ? postTopup(trx, opening) : postAdjustment(trx, opening))
   }
   for (const { name: keyName, key } of account.keys) {
     const digest = vault.digest(key)

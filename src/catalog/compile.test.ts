@@ -37,7 +37,16 @@ function route(name: string, changes: Partial<RouteFields> = {}): RouteFields {
 }
 
 function model(name: string, routes: readonly RouteFields[], changes: Partial<ModelRow> = {}): ModelRow {
-  return { id: `id-${name}`, createdAt: 0, name, price: { input: "1" }, endpoints: null, routes, ...changes }
+  return {
+    id: `id-${name}`,
+    createdAt: 0,
+    name,
+    price: { input: "1" },
+    tokenizer: null,
+    endpoints: null,
+    routes,
+    ...changes,
+  }
 }
 
 function rows(changes: Partial<CatalogRows>): CatalogRows {
@@ -165,6 +174,31 @@ describe("a model", () => {
     expect(problemsOf({ upstreams, models: [narrowed] })[0]).toContain('vendor "anthropic" has no embeddings endpoint')
   })
 
+  test("with tiers and no price without them is refused", () => {
+    const tiers = [{ aboveInput: 5, prices: { input: "1" } }]
+    expect(problemsOf({ upstreams, models: [model("m", [route("claude")], { price: { tiers } })] })).toEqual([
+      'models "m" price: a model needs a price; `free` says so aloud',
+    ])
+  })
+
+  test("narrowed to an endpoint where its price cannot be measured is refused", () => {
+    const pictures = model("m", [route("openai-main")], {
+      price: { image: "0.04" },
+      endpoints: ["image_generations", "chat"],
+    })
+    const [problem, ...others] = problemsOf({ upstreams, models: [pictures] })
+    expect(problem).toStartWith('models "m" endpoints[1]: chat would cost nothing: a price by image can be measured at')
+    expect(others).toEqual([])
+  })
+
+  test("counts with the usual tokenizer unless it has its own", () => {
+    const { models } = snapshotOf({
+      upstreams,
+      models: [model("m", [route("claude")]), model("n", [route("claude")], { tokenizer: "cl100k_base" })],
+    })
+    expect([models.get("m")!.tokenizer, models.get("n")!.tokenizer]).toEqual(["o200k_base", "cl100k_base"])
+  })
+
   test("all problems are told at once", () => {
     expect(
       problemsOf({
@@ -202,6 +236,24 @@ describe("the routes for an endpoint", () => {
     expect(snapshot.routes(snapshot.models.get("m")!, "embeddings")).toHaveLength(1)
   })
 
+  test("are none where the model's price cannot be measured, so that nothing is free by accident", () => {
+    const snapshot = snapshotOf({
+      upstreams,
+      models: [
+        model("pictures", [route("main")], { price: { image: "0.04" } }),
+        model("calls", [route("main")], { price: { request: "1" } }),
+        model("gift", [route("main")], { price: "free" }),
+      ],
+    })
+    const offered = (name: string) => {
+      const found = snapshot.models.get(name)!
+      return (["chat", "image_generations"] as const).filter((endpoint) => snapshot.routes(found, endpoint).length > 0)
+    }
+    expect(offered("pictures")).toEqual(["image_generations"])
+    expect(offered("calls")).toEqual(["chat", "image_generations"])
+    expect(offered("gift")).toEqual(["chat", "image_generations"])
+  })
+
   test("of one model are not another's", () => {
     const snapshot = snapshotOf({ upstreams, models: [model("m", [route("main")]), model("n", [route("local")])] })
     const first = ({ name }: { name: string }) => snapshot.routes(snapshot.models.get(name)!, "chat")[0]!.upstream.name
@@ -225,6 +277,13 @@ describe("time-outs", () => {
     expect(upstreams.get("plain")!.timeouts).toEqual(defaultTimeouts)
     expect(drainMs).toBe(defaultDrainMs)
   })
+})
+
+test("requests are kept for 90 days unless a setting says otherwise, or for good", () => {
+  const kept = (settings: CatalogRows["settings"]) => snapshotOf({ settings }).keepRequestsMs
+  expect(kept({})).toBe(90 * 86_400_000)
+  expect(kept({ retention: { requests: 3_600_000 } })).toBe(3_600_000)
+  expect(kept({ retention: { requests: null } })).toBeNull()
 })
 
 test("plans are found by name", () => {

@@ -1,14 +1,16 @@
 import type { Model, Route, Snapshot, Upstream } from "../core/catalog.ts"
 import type { Endpoint } from "../core/endpoints.ts"
 import { isObject } from "../core/json.ts"
+import { baseUnitsOf } from "../core/price.ts"
 import { defaultDrainMs, defaultTimeouts, type Timeouts } from "../core/timeouts.ts"
+import { usualTokenizer } from "../core/tokenizer.ts"
 import { SealError, type Vault } from "../lib/seal.ts"
 import { suggest } from "../lib/suggest.ts"
 import type { CatalogRows } from "../store/catalog.ts"
 import type { ModelRow } from "../store/models.ts"
 import { credentialContext, type UpstreamRow } from "../store/upstreams.ts"
 import { findVendor, vendorNames } from "../vendors/presets.ts"
-import { isServed, routeProblem } from "../vendors/route-problem.ts"
+import { endpointProblem, isPriced, isServed, routeProblem } from "../vendors/route-problem.ts"
 import type { CatalogProblem } from "./problem.ts"
 
 export type Compiled =
@@ -42,6 +44,7 @@ export function compile(rows: CatalogRows, vault: Vault): Compiled {
       drainMs: drain ?? defaultDrainMs,
       corsOrigins: Array.isArray(corsOrigins) ? (corsOrigins as readonly string[]) : [],
       allowPrivateAddresses: allowPrivateAddresses === true,
+      keepRequestsMs: readKeepRequests(rows.settings.retention),
       routes,
     },
   }
@@ -101,8 +104,13 @@ function compileModel(
     problems.push({ section: "models", name: row.name, field, message })
   }
   if (row.routes.length === 0) refuse("routes", "a model needs at least one route")
-  if (row.price !== "free" && Object.keys(row.price).length === 0)
+  if (row.price !== "free" && baseUnitsOf(row.price).length === 0)
     refuse("price", "a model needs a price; `free` says so aloud")
+  else
+    row.endpoints?.forEach((endpoint, position) => {
+      const problem = endpointProblem(row.price, endpoint)
+      if (problem !== null) refuse(`endpoints[${position}]`, problem)
+    })
   const routes: Route[] = []
   row.routes.forEach((route, position) => {
     const upstream = upstreams.get(route.upstream)
@@ -115,7 +123,14 @@ function compileModel(
     routes.push({ upstream, upstreamModel: route.upstreamModel, priority: route.priority, weight: route.weight })
   })
   routes.sort((a, b) => a.priority - b.priority)
-  return { name: row.name, price: row.price, createdAt: row.createdAt, endpoints: row.endpoints, routes }
+  return {
+    name: row.name,
+    price: row.price,
+    tokenizer: row.tokenizer ?? usualTokenizer,
+    createdAt: row.createdAt,
+    endpoints: row.endpoints,
+    routes,
+  }
 }
 
 export function missingUpstream(name: string, known: Iterable<string>): string {
@@ -123,7 +138,10 @@ export function missingUpstream(name: string, known: Iterable<string>): string {
   return `${JSON.stringify(name)} is not an upstream${close === null ? "" : ` (did you mean ${JSON.stringify(close)}?)`}`
 }
 
-/** Answers which routes serve an endpoint, remembering each answer: it cannot change within a snapshot. */
+/**
+ * Answers which routes serve an endpoint, remembering each answer: it cannot change within a snapshot. There are none
+ * where the model's price cannot be measured.
+ */
 function routesByEndpoint(): Snapshot["routes"] {
   const remembered = new WeakMap<Model, Map<Endpoint, readonly Route[]>>()
   return (model, endpoint) => {
@@ -134,7 +152,8 @@ function routesByEndpoint(): Snapshot["routes"] {
     }
     let routes = byEndpoint.get(endpoint)
     if (routes === undefined) {
-      const offered = model.endpoints === null || model.endpoints.includes(endpoint)
+      const wanted = model.endpoints === null || model.endpoints.includes(endpoint)
+      const offered = wanted && isPriced(model.price, endpoint)
       routes = offered ? model.routes.filter(({ upstream }) => isServed(upstream.vendor, endpoint)) : []
       byEndpoint.set(endpoint, routes)
     }
@@ -144,4 +163,11 @@ function routesByEndpoint(): Snapshot["routes"] {
 
 function readTimeouts(setting: unknown): Partial<Timeouts> & { drain?: number } {
   return isObject(setting) ? (setting as Partial<Timeouts> & { drain?: number }) : {}
+}
+
+const usualKeepRequestsMs = 90 * 24 * 3_600_000
+
+function readKeepRequests(retention: unknown): number | null {
+  const requests = isObject(retention) ? retention.requests : undefined
+  return typeof requests === "number" || requests === null ? requests : usualKeepRequestsMs
 }

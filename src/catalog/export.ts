@@ -34,6 +34,7 @@ export function readDocument(store: Store): Promise<ConfigDocument> {
       })
     }
     const { timeouts, cors_origins: corsOrigins, allow_private_addresses: allowPrivateAddresses } = rows.settings
+    const kept = isObject(rows.settings.retention) ? rows.settings.retention.requests : undefined
     return {
       upstreams: rows.upstreams.map(({ id: _, credentials, ...upstream }) => ({
         ...upstream,
@@ -49,6 +50,7 @@ export function readDocument(store: Store): Promise<ConfigDocument> {
       ...(isObject(timeouts) ? { timeouts } : {}),
       ...(Array.isArray(corsOrigins) ? { corsOrigins: corsOrigins as readonly string[] } : {}),
       ...(typeof allowPrivateAddresses === "boolean" ? { allowPrivateAddresses } : {}),
+      ...(typeof kept === "number" || kept === null ? { retention: { requests: kept } } : {}),
     }
   })
 }

@@ -13,7 +13,6 @@ const caller: Principal = {
   planName: "team",
   concurrency: null,
   suspended: false,
-  balance: 0n,
 }
 const snapshot: Snapshot = {
   version: 1,
@@ -23,6 +22,7 @@ const snapshot: Snapshot = {
   drainMs: 0,
   corsOrigins: [],
   allowPrivateAddresses: false,
+  keepRequestsMs: null,
   routes: () => [],
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { type Simulator, startSimulator } from "../../simulator/simulator.ts"
 import { applyConfig } from "../catalog/apply.ts"
 import type { ConfigDocument, ModelConfig, UpstreamConfig } from "../config/document.ts"
-import type { Price } from "../core/catalog.ts"
+import type { Price } from "../core/price.ts"
 import { logEvents } from "../events.ts"
 import { newApiKey } from "../lib/ids.ts"
 import { openLog } from "../log.ts"
@@ -80,6 +80,7 @@ function demoConfig(baseUrl: (name: string) => string, secrets: DemoSecrets): Co
   ): ModelConfig => ({
     name,
     price,
+    tokenizer: null,
     endpoints: null,
     routes: routes.map(([vendor, served], position) => ({
       upstream: `${vendor}-simulated`,

@@ -44,6 +44,8 @@ export async function start(settings: Settings, house: House, events: Events): P
   const gateway = await openGateway({
     ...house,
     events,
+    dataDir: settings.dataDir,
+    billing: settings.billing,
     redisUrl: settings.redisUrl,
     adminToken: settings.adminToken,
     allowPrivateAddresses: settings.allowPrivateAddresses,

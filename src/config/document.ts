@@ -1,7 +1,8 @@
-import type { Price } from "../core/catalog.ts"
 import type { Endpoint } from "../core/endpoints.ts"
 import type { JsonValue } from "../core/json.ts"
+import type { Price } from "../core/price.ts"
 import type { Timeouts } from "../core/timeouts.ts"
+import type { Tokenizer } from "../core/tokenizer.ts"
 
 /** A config file after reading: defaults filled in, amounts as exact decimal text, durations in milliseconds, environment resolved. */
 export interface ConfigDocument {
@@ -14,6 +15,7 @@ export interface ConfigDocument {
   /** Origins whose pages may call from a browser. */
   readonly corsOrigins?: readonly string[]
   readonly allowPrivateAddresses?: boolean
+  readonly retention?: RetentionConfig
 }
 
 export interface UpstreamConfig {
@@ -32,6 +34,8 @@ export interface UpstreamConfig {
 export interface ModelConfig {
   readonly name: string
   readonly price: Price
+  /** Null: the usual one. */
+  readonly tokenizer: Tokenizer | null
   /** Null: every endpoint that its routes have. */
   readonly endpoints: readonly Endpoint[] | null
   readonly routes: readonly RouteConfig[]
@@ -72,6 +76,12 @@ export interface PersonConfig {
   readonly password: string
   readonly role: "admin" | "member"
   readonly account: string | null
+}
+
+/** How long things are kept. */
+export interface RetentionConfig {
+  /** Milliseconds; null: for good. */
+  readonly requests: number | null
 }
 
 /** What a file may leave out. A route's model defaults to the name of the model it serves. */

@@ -77,6 +77,20 @@ export function durationProblem(value: string): string | null {
   return ms > longestTimeoutMs ? "must be shorter than 25 days (2^31 milliseconds)" : null
 }
 
+export const forever = "forever"
+export const retentionMessage = `must be a duration such as 90d or 12h, or the word ${forever}`
+const shortestRetentionMs = 3_600_000
+/** A hundred years. */
+const longestRetentionMs = 36_500 * 24 * 3_600_000
+
+export function retentionProblem(value: string): string | null {
+  if (value === forever) return null
+  const ms = parseDuration(value)
+  if (ms === null) return retentionMessage
+  if (ms < shortestRetentionMs) return "must be at least 1h"
+  return ms > longestRetentionMs ? `must be at most 36500d, or the word ${forever}` : null
+}
+
 /** Set by the gateway or by the connection itself, or a place for credentials that `api_key` fills. */
 const reservedHeaders = new Set(
   (

@@ -1,9 +1,10 @@
-import { type Price, priceUnits } from "../core/catalog.ts"
 import type { JsonValue } from "../core/json.ts"
+import { type Price, type PriceTier, priceUnits, type UnitPrices } from "../core/price.ts"
 import type { Timeouts } from "../core/timeouts.ts"
 import { canonicalDecimal } from "../lib/decimal.ts"
 import { parseDuration } from "../lib/duration.ts"
 import { findVendor } from "../vendors/presets.ts"
+import { amountText } from "./amounts.ts"
 import {
   type AccountConfig,
   type ConfigDocument,
@@ -12,8 +13,8 @@ import {
   type PlanConfig,
   type UpstreamConfig,
 } from "./document.ts"
+import { forever } from "./fields.ts"
 import type { Path } from "./path.ts"
-import { amountText } from "./rules.ts"
 import type { ConfigFile } from "./schema.ts"
 import type { ConfigTree } from "./tree.ts"
 
@@ -34,6 +35,7 @@ export function normalise(file: ConfigFile, tree: ConfigTree): ConfigDocument {
     }),
     ...(file.cors !== undefined && { corsOrigins: file.cors.origins }),
     ...(file.allow_private_addresses !== undefined && { allowPrivateAddresses: file.allow_private_addresses }),
+    ...(file.retention !== undefined && { retention: { requests: retentionTime(file.retention.requests) } }),
   }
 }
 
@@ -64,6 +66,7 @@ function modelConfig(model: Item<"models">, path: Path, tree: ConfigTree): Model
   return {
     name: model.name,
     price: priceConfig(model.price, [...path, "price"], tree),
+    tokenizer: model.tokenizer ?? null,
     endpoints: model.endpoints ?? null,
     routes: model.routes.map((route) => ({
       upstream: route.upstream,
@@ -74,10 +77,27 @@ function modelConfig(model: Item<"models">, path: Path, tree: ConfigTree): Model
   }
 }
 
+type FilePrice = Exclude<Item<"models">["price"], "free">
+type FileTier = NonNullable<FilePrice["tiers"]>[number]
+
 function priceConfig(price: Item<"models">["price"], path: Path, tree: ConfigTree): Price {
   if (price === "free") return "free"
+  const tiers = (price.tiers ?? []).map((tier, index) => tierConfig(tier, [...path, "tiers", index], tree))
+  return { ...unitPrices(price, path, tree), ...(tiers.length > 0 && { tiers }) }
+}
+
+function tierConfig(tier: FileTier, path: Path, tree: ConfigTree): PriceTier {
+  return {
+    ...(tier.above_input !== undefined && { aboveInput: tier.above_input }),
+    ...(tier.size !== undefined && { size: tier.size }),
+    ...(tier.quality !== undefined && { quality: tier.quality }),
+    prices: unitPrices(tier, path, tree),
+  }
+}
+
+function unitPrices(prices: FilePrice | FileTier, path: Path, tree: ConfigTree): UnitPrices {
   const amounts = priceUnits.flatMap((unit) => {
-    const value = price[unit]
+    const value = prices[unit]
     return value === undefined ? [] : [[unit, decimal(value, [...path, unit], tree)] as const]
   })
   return Object.fromEntries(amounts)
@@ -111,6 +131,10 @@ function timeoutsConfig(timeouts: NonNullable<Item<"upstreams">["timeouts"]>): P
     ...(timeouts.silence && { silence: milliseconds(timeouts.silence) }),
     ...(timeouts.total && { total: milliseconds(timeouts.total) }),
   }
+}
+
+function retentionTime(text: string): number | null {
+  return text === forever ? null : milliseconds(text)
 }
 
 function milliseconds(text: string): number {

@@ -46,6 +46,7 @@ const exampleDocument = {
     {
       name: "gpt-5",
       price: { input: "1.25", cached_input: "0.125", cache_write: "1.25", output: "10" },
+      tokenizer: null,
       endpoints: null,
       routes: [
         { upstream: "openai-main", model: "gpt-5-2026-08", priority: 1, weight: 100 },
@@ -55,18 +56,21 @@ const exampleDocument = {
     {
       name: "flux-image",
       price: { image: "0.04" },
+      tokenizer: null,
       endpoints: null,
       routes: [{ upstream: "bfl", model: "flux-2-pro", priority: 1, weight: 100 }],
     },
     {
       name: "kling-video",
       price: { second: "0.07" },
+      tokenizer: null,
       endpoints: null,
       routes: [{ upstream: "kling", model: "kling-v3", priority: 1, weight: 100 }],
     },
     {
       name: "tts",
       price: { character: "0.000015" },
+      tokenizer: null,
       endpoints: null,
       routes: [{ upstream: "openai-main", model: "gpt-4o-mini-tts", priority: 1, weight: 100 }],
     },
@@ -121,6 +125,42 @@ test("amounts keep every digit of the file", () => {
   expect(read('{"accounts":[{"name":"a","balance":8999999999.123456789}]}').accounts?.[0]?.balance).toBe(
     "8999999999.123456789",
   )
+})
+
+test("tiers are read in their order, with every digit; an empty list of them is none", () => {
+  const price = `
+      input: 1.25
+      image: 0.04
+      tiers:
+        - { above_input: 200000, input: 2.50, output: 15e-1 }
+        - { above_input: "\${LIMIT}", input: 5 }
+        - { size: 1024x1536, quality: high, image: 0.25 }`
+  const { models } = read(`models:\n  - name: m\n    routes: []\n    price:${price}`, { LIMIT: "500000" })
+  expect(models?.[0]?.price).toEqual({
+    input: "1.25",
+    image: "0.04",
+    tiers: [
+      { aboveInput: 200_000, prices: { input: "2.5", output: "1.5" } },
+      { aboveInput: 500_000, prices: { input: "5" } },
+      { size: "1024x1536", quality: "high", prices: { image: "0.25" } },
+    ],
+  })
+  const bare = read("models: [{name: m, routes: [], price: { audio_input: 1, audio_output: 2, tiers: [] }}]")
+  expect(bare.models?.[0]?.price).toEqual({ audio_input: "1", audio_output: "2" })
+})
+
+test("a tier may stand before a wider one that leaves some of its prices alone", () => {
+  const tiers = "[{ above_input: 9, input: 3, output: 5 }, { above_input: 5, input: 2 }]"
+  const { models } = read(`models: [{name: m, routes: [], price: { input: 1, output: 1, tiers: ${tiers} }}]`)
+  expect(models?.[0]?.price).toHaveProperty("tiers.length", 2)
+})
+
+test("a model's tokenizer and the retention of requests are read", () => {
+  const { models } = read("models: [{name: m, price: free, tokenizer: cl100k_base, routes: []}]")
+  expect(models?.[0]?.tokenizer).toBe("cl100k_base")
+  expect(read("retention: { requests: 90d }").retention).toEqual({ requests: 7_776_000_000 })
+  expect(read("retention: { requests: 1h }").retention).toEqual({ requests: 3_600_000 })
+  expect(read("retention: { requests: forever }").retention).toEqual({ requests: null })
 })
 
 test("an upstream's own fields are read: key pool, headers, time-outs, the vendor's settings, no trailing slash", () => {

@@ -17,6 +17,7 @@ function refusal(text: string): string {
 const upstream = (fields: string) => `upstreams:\n  - name: u\n    vendor: openai\n    ${fields}\n`
 const keyed = (fields: string) => upstream(`api_key: k\n    ${fields}`)
 const model = (fields: string) => `models:\n  - name: m\n    routes: []\n    ${fields}\n`
+const tiers = (first: string) => model(`price:\n      input: 1\n      output: 2\n      tiers:\n        - ${first}`)
 const route = (fields: string) => `models:\n  - name: m\n    price: free\n    routes: [ { upstream: u, ${fields} } ]\n`
 const account = (fields: string) => `accounts:\n  - name: a\n    ${fields}\n`
 
@@ -140,6 +141,59 @@ describe("a file is refused with its line, its field and what to write instead",
       "plans: [{ name: p, price_multiplier: -0.5 }]",
       "t.yaml:1: plans[0].price_multiplier: must not be negative (got -0.5)",
     ],
+    [model("price: { input: 1, tiers: {} }"), "t.yaml:4: models[0].price.tiers: must be a list (got a map)"],
+    [
+      model("price: { tiers: [ { above_input: 5, input: 1 } ] }"),
+      "t.yaml:4: models[0].price: must have at least one unit (input,",
+    ],
+    [
+      tiers("{ input: 2 }"),
+      "t.yaml:8: models[0].price.tiers[0]: must have at least one condition (above_input, size, quality)",
+    ],
+    [
+      tiers("{ above_input: 5 }"),
+      "t.yaml:8: models[0].price.tiers[0]: must have at least one price (input, cached_input,",
+    ],
+    [
+      tiers("{ above_input: 0, input: 2 }"),
+      "t.yaml:8: models[0].price.tiers[0].above_input: must be a whole number from 1 to 1000000000 (got 0)",
+    ],
+    [
+      tiers("{ above_input: 1.5, input: 2 }"),
+      "t.yaml:8: models[0].price.tiers[0].above_input: must be a whole number from 1 to 1000000000 (got 1.5)",
+    ],
+    [tiers("{ above_input: 5, input: -2 }"), "t.yaml:8: models[0].price.tiers[0].input: must not be negative (got -2)"],
+    [
+      tiers("{ above_inptu: 5, input: 2 }"),
+      't.yaml:8: models[0].price.tiers[0].above_inptu: is not a known field (did you mean "above_input"?)',
+    ],
+    [tiers("{ size: 1024, input: 2 }"), "t.yaml:8: models[0].price.tiers[0].size: must be text (got 1024)"],
+    [
+      tiers("{ above_input: 9, input: 3 }\n        - { above_input: 5, input: 2, output: 1 }"),
+      "t.yaml:8: models[0].price.tiers[0]: has no effect: models[0].price.tiers[1] replaces it",
+    ],
+    [
+      tiers("{ size: A, quality: high, input: 3 }\n        - { size: a, input: 2 }"),
+      "t.yaml:8: models[0].price.tiers[0]: has no effect: models[0].price.tiers[1] replaces it",
+    ],
+    [
+      model("price: { second: 1, tiers: [ { above_input: 5, second: 2 } ] }"),
+      "t.yaml:4: models[0].price.tiers[0].above_input: is of no use without a price by one of input, cached_input,",
+    ],
+    [
+      model("price: { second: 1, tiers: [ { quality: high, second: 2 } ] }"),
+      "t.yaml:4: models[0].price.tiers[0].quality: is of no use without a price by one of image, input,",
+    ],
+    [
+      model("price: free\n    tokenizer: o200k"),
+      't.yaml:5: models[0].tokenizer: must be a known tokenizer (got "o200k"): o200k_base, cl100k_base',
+    ],
+    // retention
+    ["retention: {}", "t.yaml:1: retention.requests: is required, and must be a duration such as 90d or 12h"],
+    ["retention: { requests: 90 }", "t.yaml:1: retention.requests: must be a duration such as 90d or 12h, or the word"],
+    ["retention: { requests: 59m }", 't.yaml:1: retention.requests: must be at least 1h (got "59m")'],
+    ["retention: { requests: 36501d }", "t.yaml:1: retention.requests: must be at most 36500d, or the word forever"],
+    ["retention: { ledger: 1d, requests: 1d }", "t.yaml:1: retention.ledger: is not a known field"],
     // routes and endpoints
     [
       model("price: free\n    endpoints: [chta]"),

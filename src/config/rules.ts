@@ -1,10 +1,11 @@
-import { priceUnits } from "../core/catalog.ts"
 import { isObject } from "../core/json.ts"
 import type { VendorPreset } from "../core/vendor.ts"
 import { findVendor, vendors } from "../vendors/presets.ts"
+import { amountProblems } from "./amounts.ts"
 import { headerNameProblem, moneyProblem, rateProblem } from "./fields.ts"
 import { echo, problemAt } from "./issues.ts"
 import { formatPath, type Path } from "./path.ts"
+import { priceProblems } from "./price-rules.ts"
 import type { ConfigProblem } from "./problems.ts"
 import type { ConfigTree } from "./tree.ts"
 
@@ -30,7 +31,7 @@ export function ruleProblems(tree: ConfigTree): ConfigProblem[] {
   const accountKeys = accounts.map(({ path, fields }) => entries(fields.keys, [...path, "keys"]))
   return [
     ...section("upstreams").flatMap((upstream) => upstreamProblems(tree, upstream)),
-    ...section("models").flatMap((model) => priceProblems(tree, model)),
+    ...section("models").flatMap(({ path, fields }) => priceProblems(tree, fields.price, [...path, "price"])),
     ...section("models").flatMap(({ path, fields }) => repeatedItems(tree, fields.endpoints, [...path, "endpoints"])),
     ...section("plans").flatMap(({ path, fields }) =>
       amountProblems(tree, fields.price_multiplier, [...path, "price_multiplier"], rateProblem),
@@ -85,33 +86,6 @@ function headerProblems(tree: ConfigTree, headers: unknown, path: Path): ConfigP
     seen.add(name.toLowerCase())
     return problem === null ? [] : [problemAt(tree, [...path, name], problem)]
   })
-}
-
-function priceProblems(tree: ConfigTree, { path, fields }: Entry): ConfigProblem[] {
-  if (!isObject(fields.price)) return []
-  const price = fields.price
-  const pricePath = [...path, "price"]
-  const units = priceUnits.filter((unit) => price[unit] !== undefined || tree.isUnresolved([...pricePath, unit]))
-  if (units.length === 0 && Object.keys(price).length === 0) {
-    return [problemAt(tree, pricePath, `must have at least one unit (${priceUnits.join(", ")}), or be "free"`)]
-  }
-  return units.flatMap((unit) => amountProblems(tree, price[unit], [...pricePath, unit], rateProblem))
-}
-
-function amountProblems(
-  tree: ConfigTree,
-  value: unknown,
-  path: Path,
-  check: (text: string) => string | null,
-): ConfigProblem[] {
-  if ((typeof value !== "number" && typeof value !== "string") || tree.isUnresolved(path)) return []
-  const problem = check(amountText(tree, value, path))
-  return problem === null ? [] : [problemAt(tree, path, problem + echo(tree, path))]
-}
-
-/** An amount as it was written: a float would already have lost digits. */
-export function amountText(tree: ConfigTree, value: number | string, path: Path): string {
-  return typeof value === "string" ? value.trim() : (tree.sourceOf(path) ?? String(value))
 }
 
 function repeated(

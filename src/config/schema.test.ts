@@ -75,6 +75,7 @@ test("editors can complete every section, every vendor and the vendors' own sett
     "timeouts",
     "cors",
     "allow_private_addresses",
+    "retention",
   ])
   expect(part(properties(items("upstreams")), "vendor").enum).toEqual([...vendorNames])
   expect(properties(items("upstreams"))).toHaveProperty("no_stream_options")

@@ -1,6 +1,8 @@
 import { z } from "zod"
-import { priceUnits } from "../core/catalog.ts"
 import { endpoints } from "../core/endpoints.ts"
+import { type PriceUnit, priceUnits } from "../core/price.ts"
+import { mostTokens } from "../core/token-count.ts"
+import { tokenizers } from "../core/tokenizer.ts"
 import type { VendorSetting } from "../core/vendor.ts"
 import { vendorNames, vendors } from "../vendors/presets.ts"
 import * as fields from "./fields.ts"
@@ -97,22 +99,45 @@ const upstream = map(
   "One connection to a vendor.",
 )
 
-const unitMeanings: Readonly<Record<(typeof priceUnits)[number], string>> = {
-  input: "Dollars per million input tokens.",
-  cached_input: "Dollars per million input tokens read from the vendor's cache.",
-  cache_write: "Dollars per million input tokens written to the vendor's cache.",
-  output: "Dollars per million output tokens.",
-  image: "Dollars per output image.",
-  second: "Dollars per second of video or audio.",
-  character: "Dollars per input character.",
-  request: "Dollars per call.",
-}
-const priceFields = Object.fromEntries(priceUnits.map((unit) => [unit, amount(unitMeanings[unit]).optional()]))
+const unitPrice = (meaning: string) => amount(`Dollars per ${meaning}.`).optional()
+
+const priceFields = {
+  input: unitPrice("million input tokens"),
+  cached_input: unitPrice("million input tokens read from the vendor's cache"),
+  cache_write: unitPrice("million input tokens written to the vendor's cache"),
+  audio_input: unitPrice("million input tokens of audio"),
+  output: unitPrice("million output tokens"),
+  audio_output: unitPrice("million output tokens of audio"),
+  image: unitPrice("output image"),
+  second: unitPrice("second of video or audio"),
+  character: unitPrice("input character"),
+  request: unitPrice("call, or per search unit of a rerank vendor that counts them"),
+} satisfies Record<PriceUnit, z.ZodType>
+
+const tier = map(
+  {
+    above_input: whole("Fits answers to more input tokens than this.", 1, mostTokens).optional(),
+    size: text("Fits pictures of this size, such as 1024x1536.", fields.nameProblem).optional(),
+    quality: text("Fits pictures of this quality, such as high.", fields.nameProblem).optional(),
+    ...priceFields,
+  },
+  "Other prices where every condition given is met; units that it does not name keep their price.",
+)
 
 const price = z
-  .union([z.literal("free"), map(priceFields, "Dollars by unit; at least one.")], {
-    error: `must be "free" or a map of prices by unit (${priceUnits.join(", ")})`,
-  })
+  .union(
+    [
+      z.literal("free"),
+      map(
+        {
+          ...priceFields,
+          tiers: list(tier, "Other prices for some answers; of those that fit, later ones win.").optional(),
+        },
+        "Dollars by unit; at least one.",
+      ),
+    ],
+    { error: `must be "free" or a map of prices by unit (${priceUnits.join(", ")})` },
+  )
   .describe("What the model costs, by unit, or `free`.")
 
 const route = map(
@@ -134,6 +159,10 @@ const model = map(
   {
     name: name("model, as clients write it"),
     price,
+    tokenizer: z
+      .enum(tokenizers, { error: "must be a known tokenizer" })
+      .describe("What tokens are counted with where an upstream does not say how many. Default o200k_base.")
+      .optional(),
     endpoints: list(
       z.enum(endpoints, { error: "must be a known endpoint" }),
       "Limits the model to these endpoints; every endpoint that its routes have if left out.",
@@ -226,6 +255,16 @@ export const fileSchema = map(
       .boolean({ error: "must be true or false" })
       .describe("Lets the gateway fetch from private and loopback addresses; meant for development.")
       .optional(),
+    retention: map(
+      {
+        requests: text(
+          "How long requests are kept, such as 90d, the default; at least 1h, or the word forever.",
+          fields.retentionProblem,
+          fields.retentionMessage,
+        ),
+      },
+      "How long things are kept. The ledger is kept for good.",
+    ).optional(),
   },
   "Tollgate configuration.",
 )

@@ -21,7 +21,14 @@ const mostAliases = 1_000
 const mostNodes = 200_000
 
 /** Fields that are not text, and so may take `${NAME}` for a number or a switch. */
-const typedFields = new Set(["concurrency", "priority", "weight", "allow_private_addresses", "no_stream_options"])
+const typedFields = new Set([
+  "concurrency",
+  "priority",
+  "weight",
+  "above_input",
+  "allow_private_addresses",
+  "no_stream_options",
+])
 
 /** A file as plain values, with what the values alone no longer tell. */
 export interface ConfigTree {

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test"
 import fc from "fast-check"
-import { priceUnits } from "../core/catalog.ts"
 import { endpoints } from "../core/endpoints.ts"
+import { type PriceTier, priceUnits } from "../core/price.ts"
 import { longestTimeoutMs } from "../core/timeouts.ts"
+import { tokenizers } from "../core/tokenizer.ts"
 import { canonicalDecimal } from "../lib/decimal.ts"
 import { vendors } from "../vendors/presets.ts"
 import type { ConfigDocument, UpstreamConfig } from "./document.ts"
@@ -72,6 +73,8 @@ const headers = fc.dictionary(
   { maxKeys: 2, noNullPrototype: true },
 )
 
+const settingValues = { boolean: fc.boolean(), string: name }
+
 const upstream: fc.Arbitrary<UpstreamConfig> = fc.constantFrom(...vendors).chain((vendor) =>
   fc.record({
     name,
@@ -85,10 +88,9 @@ const upstream: fc.Arbitrary<UpstreamConfig> = fc.constantFrom(...vendors).chain
     headers,
     timeouts,
     concurrency: fc.nat(1_000_000),
-    settings:
-      vendor.settings === undefined
-        ? fc.constant({})
-        : fc.record({ no_stream_options: fc.boolean() }, { requiredKeys: [] }),
+    settings: fc
+      .subarray(Object.entries(vendor.settings ?? {}))
+      .chain((chosen) => fc.record(Object.fromEntries(chosen.map(([key, { type }]) => [key, settingValues[type]])))),
   }),
 )
 
@@ -99,16 +101,36 @@ const route = fc.record({
   weight: fc.integer({ min: 1, max: 1_000_000 }),
 })
 
+const unitPrices = fc.dictionary(fc.constantFrom(...priceUnits), decimal(fields.rateDecimals), {
+  minKeys: 1,
+  noNullPrototype: true,
+})
+
+/** One bound above the other, so that no tier hides another; every condition is of use where tokens are priced. */
+const tiers: fc.Arbitrary<readonly PriceTier[]> = fc
+  .uniqueArray(fc.integer({ min: 1, max: 1_000_000_000 }), { minLength: 1, maxLength: 3 })
+  .chain((bounds) =>
+    fc.tuple(
+      ...bounds
+        .toSorted((a, b) => a - b)
+        .map((aboveInput) =>
+          fc
+            .record({ size: name, quality: name }, { requiredKeys: [] })
+            .chain((words) => unitPrices.map((prices) => ({ aboveInput, ...words, prices }))),
+        ),
+    ),
+  )
+
 const price = fc.oneof(
   fc.constant("free" as const),
-  fc
-    .dictionary(fc.constantFrom(...priceUnits), decimal(fields.rateDecimals), { minKeys: 1, noNullPrototype: true })
-    .filter((amounts) => Object.keys(amounts).length > 0),
+  unitPrices,
+  fc.tuple(unitPrices, decimal(2), tiers).map(([prices, input, some]) => ({ ...prices, input, tiers: some })),
 )
 
 const model = fc.record({
   name,
   price,
+  tokenizer: fc.option(fc.constantFrom(...tokenizers)),
   endpoints: fc.option(fc.uniqueArray(fc.constantFrom(...endpoints), { maxLength: 3 })),
   routes: fc.array(route, { maxLength: 3 }),
 })
@@ -161,6 +183,7 @@ const documents: fc.Arbitrary<ConfigDocument> = fc.record(
     ),
     corsOrigins: fc.array(fc.constantFrom("*", "https://app.example.com", "http://localhost:3000")),
     allowPrivateAddresses: fc.boolean(),
+    retention: fc.record({ requests: fc.option(fc.integer({ min: 3_600_000, max: 36_500 * 86_400_000 })) }),
   },
   { requiredKeys: [] },
 )
@@ -209,11 +232,26 @@ test("the text is what a person would have written, without defaults", () => {
       {
         name: "gpt-5",
         price: { input: "1.25", character: "0.00000015" },
+        tokenizer: null,
         endpoints: ["chat"],
         routes: [
           { upstream: "openai-main", model: "gpt-5", priority: 1, weight: 100 },
           { upstream: "spare", model: "gpt-5-mini", priority: 2, weight: 100 },
         ],
+      },
+      {
+        name: "gpt-4",
+        price: {
+          input: "2",
+          image: "0.04",
+          tiers: [
+            { aboveInput: 200_000, prices: { input: "4" } },
+            { size: "1024x1536", quality: "high", prices: { image: "0.25" } },
+          ],
+        },
+        tokenizer: "cl100k_base",
+        endpoints: null,
+        routes: [{ upstream: "openai-main", model: "gpt-4", priority: 1, weight: 100 }],
       },
     ],
     plans: [{ name: "default", concurrency: 50, models: ["*"], priceMultiplier: "1" }],
@@ -228,6 +266,7 @@ test("the text is what a person would have written, without defaults", () => {
     ],
     people: [{ email: "a@b.c", password: "pw", role: "admin", account: "acme" }],
     timeouts: { nonStream: 120_000, drain: 1_500 },
+    retention: { requests: 30 * 86_400_000 },
   }
   expect(writeConfig(example, new Set([`\${OPENAI_MAIN_API_KEY}`]))).toBe(`upstreams:
   - name: openai-main
@@ -243,6 +282,16 @@ models:
     routes:
       - { upstream: openai-main }
       - { upstream: spare, model: gpt-5-mini, priority: 2 }
+  - name: gpt-4
+    price:
+      input: 2
+      image: 0.04
+      tiers:
+        - { above_input: 200000, input: 4 }
+        - { size: 1024x1536, quality: high, image: 0.25 }
+    tokenizer: cl100k_base
+    routes:
+      - { upstream: openai-main }
 plans:
   - { name: default, concurrency: 50 }
 accounts:
@@ -253,5 +302,6 @@ accounts:
 people:
   - { email: a@b.c, password: pw, role: admin, account: acme }
 timeouts: { non_stream: 2m, drain: 1500ms }
+retention: { requests: 30d }
 `)
 })

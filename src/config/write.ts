@@ -1,5 +1,5 @@
 import { Document, type Node, visit } from "yaml"
-import type { Price } from "../core/catalog.ts"
+import { type Price, type PriceTier, priceUnits, type UnitPrices } from "../core/price.ts"
 import type { Timeouts } from "../core/timeouts.ts"
 import { formatDuration } from "../lib/duration.ts"
 import {
@@ -9,10 +9,12 @@ import {
   type ModelConfig,
   type PersonConfig,
   type PlanConfig,
+  type RetentionConfig,
   type RouteConfig,
   type UpstreamConfig,
 } from "./document.ts"
 import { escapeReferences } from "./environment.ts"
+import { forever } from "./fields.ts"
 
 /**
  * Prints a document as the text of a config file: reading it back gives an equal document. `placeholders` are the texts, such as
@@ -59,6 +61,7 @@ function fileShape(document: ConfigDocument): Record<string, unknown> {
     timeouts: timeouts && inline({ ...timeoutsShape(timeouts), ...present({ drain: durationText(timeouts.drain) }) }),
     cors: document.corsOrigins === undefined ? undefined : { origins: document.corsOrigins },
     allow_private_addresses: document.allowPrivateAddresses,
+    retention: document.retention && inline(retentionShape(document.retention)),
   })
 }
 
@@ -81,14 +84,27 @@ function modelShape(model: ModelConfig): Record<string, unknown> {
   return present({
     name: model.name,
     price: priceShape(model.price),
+    tokenizer: model.tokenizer ?? undefined,
     endpoints: model.endpoints === null ? undefined : inline([...model.endpoints]),
     routes: model.routes.map((route) => inline(routeShape(route, model.name))),
   })
 }
 
-function priceShape(price: Price): Node | "free" {
+function priceShape(price: Price): Node | object | "free" {
   if (price === "free") return price
-  return inline(Object.fromEntries(Object.entries(price).map(([unit, amount]) => [unit, decimal(amount)])))
+  const units = unitsShape(price)
+  return price.tiers === undefined
+    ? inline(units)
+    : { ...units, tiers: price.tiers.map((tier) => inline(tierShape(tier))) }
+}
+
+function tierShape({ aboveInput, size, quality, prices }: PriceTier): Record<string, unknown> {
+  return present({ above_input: aboveInput, size, quality, ...unitsShape(prices) })
+}
+
+function unitsShape(prices: UnitPrices): Record<string, unknown> {
+  const amounts = priceUnits.map((unit) => [unit, prices[unit]] as const)
+  return present(Object.fromEntries(amounts.map(([unit, amount]) => [unit, amount && decimal(amount)])))
 }
 
 function routeShape(route: RouteConfig, modelName: string): Record<string, unknown> {
@@ -133,6 +149,10 @@ function timeoutsShape(timeouts: Partial<Timeouts>): Record<string, unknown> {
     silence: durationText(timeouts.silence),
     total: durationText(timeouts.total),
   })
+}
+
+function retentionShape({ requests }: RetentionConfig): Record<string, unknown> {
+  return { requests: requests === null ? forever : formatDuration(requests) }
 }
 
 function durationText(ms: number | undefined): string | undefined {

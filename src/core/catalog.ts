@@ -1,21 +1,9 @@
 import type { Endpoint } from "./endpoints.ts"
 import type { JsonValue } from "./json.ts"
+import type { Price } from "./price.ts"
 import type { Timeouts } from "./timeouts.ts"
+import type { Tokenizer } from "./tokenizer.ts"
 import type { VendorPreset } from "./vendor.ts"
-
-/** What a model can be priced by; amounts are exact decimals in dollars, as text. Token units are per million. */
-export const priceUnits = [
-  "input",
-  "cached_input",
-  "cache_write",
-  "output",
-  "image",
-  "second",
-  "character",
-  "request",
-] as const
-export type PriceUnit = (typeof priceUnits)[number]
-export type Price = "free" | Readonly<Partial<Record<PriceUnit, string>>>
 
 export interface Plan {
   readonly name: string
@@ -52,6 +40,8 @@ export interface Route {
 export interface Model {
   readonly name: string
   readonly price: Price
+  /** What its tokens are counted with where an upstream does not say. */
+  readonly tokenizer: Tokenizer
   /** Unix milliseconds. */
   readonly createdAt: number
   /** Set where the operator narrowed the model to some endpoints. */
@@ -69,6 +59,8 @@ export interface Snapshot {
   /** Origins whose pages may call from a browser; none: CORS is off. */
   readonly corsOrigins: readonly string[]
   readonly allowPrivateAddresses: boolean
+  /** How long requests are kept, in milliseconds; null: for good. */
+  readonly keepRequestsMs: number | null
   /** The routes of a model whose vendor has the endpoint, in order of priority. */
   routes(model: Model, endpoint: Endpoint): readonly Route[]
 }

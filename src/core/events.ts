@@ -1,3 +1,4 @@
+import type { RequestRecord } from "./request-record.ts"
 import type { AttemptRecord, Story } from "./story.ts"
 
 export type CircuitState = "closed" | "open" | "half_open"
@@ -13,5 +14,15 @@ export interface Events {
   databaseBack(): void
   /** Limits shared through Redis fell back to this instance's own share, or are shared again. */
   limitsDegraded(away: boolean, why: string): void
+  /** Charges go to the local journal because the database is away, or all of them are in the database again. */
+  journaling(active: boolean, why: string): void
+  /** Charges can be kept nowhere, so that new requests are refused, or they can be again. */
+  chargesStuck(stuck: boolean, why: string): void
+  /** A request that the database will never take; it needs a person. */
+  chargeUnposted(record: RequestRecord, why: string): void
+  /** Requests without a charge that were not put on record, for want of room while they could be kept nowhere. */
+  recordsDropped(count: number): void
+  /** The journal was found damaged; what could not be read was put aside. */
+  journalDamaged(problem: string): void
   internalError(requestId: string, error: unknown): void
 }

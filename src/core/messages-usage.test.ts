@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test"
 import { overlayMessagesUsage, readMessagesUsage } from "./messages-usage.ts"
 
-const nothing = { input: 0, cachedInput: 0, cacheWrite: 0, output: 0, reasoning: 0 }
+const nothing = { input: 0, cachedInput: 0, cacheWrite: 0, audioInput: 0, output: 0, reasoning: 0, audioOutput: 0 }
 
 test("cached and cache-written tokens are counted inside the input, once", () => {
   const usage = { input_tokens: 10, cache_read_input_tokens: 90, cache_creation_input_tokens: 7, output_tokens: 5 }
-  expect(readMessagesUsage(usage)).toEqual({ input: 107, cachedInput: 90, cacheWrite: 7, output: 5, reasoning: 0 })
+  expect(readMessagesUsage(usage)).toEqual({ ...nothing, input: 107, cachedInput: 90, cacheWrite: 7, output: 5 })
 })
 
 test("thinking tokens are told as reasoning and stay part of the output", () => {
@@ -25,22 +25,29 @@ test("an explicit zero is a usage", () => {
   expect(readMessagesUsage({ input_tokens: 0, output_tokens: 0 })).toEqual(nothing)
 })
 
-test.each([
-  [null],
-  [undefined],
-  ["12"],
-  [[1]],
-  [{}],
-  [{ input_tokens: "12", output_tokens: -1 }],
-  [{ input_tokens: 1.5, output_tokens: Number.NaN }],
-  [{ cache_read_input_tokens: 9 }],
-])("%p is no usage", (usage) => {
+test.each([[null], [undefined]])("%p is no usage", (usage) => {
   expect(readMessagesUsage(usage)).toBeNull()
 })
 
-test("numbers that are no counts are taken as zero beside one that is", () => {
-  const usage = { input_tokens: 3, output_tokens: "x", cache_read_input_tokens: -4, cache_creation_input_tokens: 0.5 }
-  expect(readMessagesUsage(usage)).toEqual({ ...nothing, input: 3 })
+test.each([
+  ["12"],
+  [[1]],
+  [{}],
+  [{ input_tokens: 3 }],
+  [{ output_tokens: 3 }],
+  [{ input_tokens: "12", output_tokens: 1 }],
+  [{ input_tokens: 1, output_tokens: -1 }],
+  [{ input_tokens: 1.5, output_tokens: 1 }],
+  [{ input_tokens: 1, output_tokens: Number.NaN }],
+  [{ input_tokens: 1_000_000_001, output_tokens: 1 }],
+  [{ cache_read_input_tokens: 9 }],
+  [{ input_tokens: 3, output_tokens: 1, cache_read_input_tokens: -4 }],
+  [{ input_tokens: 3, output_tokens: 1, cache_creation_input_tokens: 0.5 }],
+  [{ input_tokens: 3, output_tokens: 1, cache_creation: { ephemeral_1h_input_tokens: "4" } }],
+  [{ input_tokens: 3, output_tokens: 1, output_tokens_details: { thinking_tokens: -1 } }],
+  [{ input_tokens: 600_000_000, output_tokens: 1, cache_read_input_tokens: 600_000_000 }],
+])("%p cannot be charged by", (usage) => {
+  expect(readMessagesUsage(usage)).toBe("invalid")
 })
 
 test("a later event replaces what it names and keeps what it leaves out or nulls", () => {

@@ -8,6 +8,4 @@ export interface Principal {
   /** The account's own limit of requests in flight; null: the plan's. */
   readonly concurrency: number | null
   readonly suspended: boolean
-  /** In 1e-9 dollar. */
-  readonly balance: bigint
 }

@@ -1,20 +1,31 @@
 import { isObject, type JsonObject } from "./json.ts"
-import { isTokenCount, tokenCount } from "./token-count.ts"
-import type { TokenUsage } from "./usage.ts"
+import { tokenCounts } from "./token-count.ts"
+import { consistent, type TokenUsage, type UsageReading } from "./usage.ts"
 
-/** Reads the `usage` object of responses; null when it is not one, or holds no number to charge by. */
-export function readResponsesUsage(usage: unknown): TokenUsage | null {
-  if (!isObject(usage)) return null
-  if (!isTokenCount(usage.input_tokens) && !isTokenCount(usage.output_tokens)) return null
-  const input = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
-  const output = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
-  return {
-    input: tokenCount(usage.input_tokens),
-    cachedInput: tokenCount(input.cached_tokens),
-    cacheWrite: tokenCount(input.cache_write_tokens),
-    output: tokenCount(usage.output_tokens),
-    reasoning: tokenCount(output.reasoning_tokens),
-  }
+/** Reads the `usage` object of responses, which images, speech and transcripts have too. */
+export function readResponsesUsage(usage: unknown): UsageReading {
+  if (usage === undefined || usage === null) return null
+  if (!isObject(usage)) return "invalid"
+  const input = detailsOf(usage, "input")
+  const output = detailsOf(usage, "output")
+  return consistent(
+    tokenCounts(
+      { input: usage.input_tokens, output: usage.output_tokens },
+      {
+        cachedInput: input.cached_tokens,
+        cacheWrite: input.cache_write_tokens,
+        audioInput: input.audio_tokens,
+        reasoning: output.reasoning_tokens,
+        audioOutput: output.audio_tokens,
+      },
+    ),
+  )
+}
+
+/** Responses write `input_tokens_details`, transcripts `input_token_details`. */
+function detailsOf(usage: Readonly<Record<string, unknown>>, side: "input" | "output"): Record<string, unknown> {
+  const details = usage[`${side}_tokens_details`] ?? usage[`${side}_token_details`]
+  return isObject(details) ? details : {}
 }
 
 /** The `usage` object of responses. Clients read the details without asking whether they are there. */

@@ -1,5 +1,6 @@
 import type { Endpoint } from "./endpoints.ts"
-import type { TokenUsage } from "./usage.ts"
+import type { Measured } from "./measured.ts"
+import type { AppliedPrice, Tariff } from "./price.ts"
 
 /** One ask to one upstream. */
 export interface AttemptRecord {
@@ -22,11 +23,15 @@ export type Ending = "completed" | "refused" | "failed" | "client_gone"
 export interface Story {
   readonly requestId: string
   readonly endpoint: Endpoint
+  readonly accountId: string
   readonly account: string
+  readonly keyId: string
   readonly key: string
-  model: string
-  stream: boolean
+  readonly model: string
+  readonly stream: boolean
   readonly attempts: AttemptRecord[]
+  /** The prices in force when the request was admitted. */
+  readonly tariff: Tariff
   /** Milliseconds since the request began. */
   firstTokenAt: number | null
   endedAt: number | null
@@ -34,7 +39,15 @@ export interface Story {
   /** The error code the caller was given, in a body or in the stream. */
   error: string | null
   ending: Ending | null
-  usage: TokenUsage | null
-  /** The usage was counted here, because the upstream gave none. */
+  /** What it took; null where nothing came of it. */
+  measured: Measured | null
+  /** It is not charged, whatever it took. */
+  waived: boolean
+  /** Something of it was counted here, because the upstream did not say. */
   estimated: boolean
+  /** The upstream said something that cannot be charged by. */
+  usageInvalid: boolean
+  /** In 1e-9 dollar. */
+  charge: bigint
+  price: AppliedPrice | null
 }

@@ -35,3 +35,16 @@ export function decimalPlaces(decimal: string): number {
 export function wholePart(decimal: string): bigint {
   return BigInt(decimal.replace(/^-/, "").replace(/\..*$/, ""))
 }
+
+/** A decimal times ten to the power of `places`, as a whole number; `places` must be at least as many as the decimal has. */
+export function scaled(decimal: string, places: number): bigint {
+  return BigInt(decimal.replace(".", "") + "0".repeat(places - decimalPlaces(decimal)))
+}
+
+/** A whole number of ten to the power of minus `places` as a decimal, without needless zeros: the inverse of `scaled`. */
+export function unscaled(value: bigint, places: number): string {
+  const digits = (value < 0n ? -value : value).toString().padStart(places + 1, "0")
+  const point = digits.length - places
+  const fraction = digits.slice(point).replace(/0+$/, "")
+  return `${value < 0n ? "-" : ""}${digits.slice(0, point)}${fraction === "" ? "" : `.${fraction}`}`
+}

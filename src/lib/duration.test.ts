@@ -7,6 +7,7 @@ test.each([
   ["60s", 60_000],
   ["30m", 1_800_000],
   ["2h", 7_200_000],
+  ["90d", 7_776_000_000],
   ["0s", 0],
 ])("%s is %d milliseconds", (text, ms) => {
   expect(parseDuration(text)).toBe(ms)
@@ -28,5 +29,6 @@ test("a printed duration reads back as the same milliseconds", () => {
 })
 
 test("a duration is printed in the largest unit that is exact", () => {
-  expect([7_200_000, 1_800_000, 90_000, 1_500, 0].map(formatDuration)).toEqual(["2h", "30m", "90s", "1500ms", "0ms"])
+  const printed = [172_800_000, 90_000_000, 7_200_000, 1_800_000, 90_000, 1_500, 0].map(formatDuration)
+  expect(printed).toEqual(["2d", "25h", "2h", "30m", "90s", "1500ms", "0ms"])
 })

@@ -206,6 +206,21 @@ describe("chunks", () => {
   })
 })
 
+test("while a body passes, the scanner tells what has ended and what is being read", () => {
+  const scanner = new JsonScanner(["a", "b"])
+  const seen = (text: string) => {
+    scanner.push(utf8(text))
+    return [[...scanner.fields.keys()], scanner.unfinished]
+  }
+  expect(seen('{"a"')).toEqual([[], null])
+  expect(seen(': [1, {"x":2}, "b"')).toEqual([[], { name: "a", start: 6 }])
+  expect(seen('], "c": [')).toEqual([["a"], null])
+  expect(seen('], "b" : ')).toEqual([["a"], null])
+  expect(seen("12")).toEqual([["a"], { name: "b", start: 40 }])
+  expect(seen("}")).toEqual([["a", "b"], null])
+  expect([...scanner.end().fields.values()].map(({ entries }) => entries)).toEqual([3, 0])
+})
+
 describe("splicing", () => {
   const bytes = utf8("abcdef")
   const edit = (start: number, end: number, put: string) => ({ at: { start, end }, put: utf8(put) })

@@ -13,6 +13,8 @@ export interface Field {
   readonly key: Span
   readonly value: Span
   readonly kind: JsonKind
+  /** Elements of an array, members of an object. */
+  readonly entries: number
 }
 
 export interface JsonShape {
@@ -76,6 +78,7 @@ export class JsonScanner {
   #name: string | null = null
   #valueStart = 0
   #valueByte = 0
+  #entries = 0
 
   #rootStart = 0
   #rootEnd = 0
@@ -114,6 +117,7 @@ export class JsonScanner {
       switch (step) {
         case grammar.START_SCALAR:
           if (depth <= 1) this.#noteStart(depth, byte, at)
+          else if (depth === 2) this.#entries++
           this.#stringIsKey = false
           state = grammar.firstState[byte]!
           break
@@ -144,6 +148,7 @@ export class JsonScanner {
           break
         default:
           if (depth <= 1) this.#noteStart(depth, byte, at)
+          else if (depth === 2) this.#entries++
           if (depth >= this.#maxDepth) throw this.#fail(`nested deeper than ${this.#maxDepth} levels`, at)
           this.#afters[depth++] = after
           after = step === grammar.OPEN_OBJECT ? grammar.AFTER_MEMBER : grammar.AFTER_ITEM
@@ -155,6 +160,17 @@ export class JsonScanner {
     this.#depth = depth
     if (this.#openKey !== notInKey) this.#keepKeyHead(chunk)
     this.#base += length
+  }
+
+  /** The wanted values that have ended so far. */
+  get fields(): ReadonlyMap<string, Field> {
+    return this.#fields
+  }
+
+  /** The wanted value that is being read, and where it starts; null where none is. */
+  get unfinished(): { readonly name: string; readonly start: number } | null {
+    const name = this.#name
+    return name !== null && this.#valueStart >= this.#keyEnd ? { name, start: this.#valueStart } : null
   }
 
   /** The body is over; throws JsonProblem when the JSON is not. */
@@ -180,6 +196,7 @@ export class JsonScanner {
     } else {
       this.#valueStart = this.#base + at
       this.#valueByte = byte
+      this.#entries = 0
     }
   }
 
@@ -191,7 +208,8 @@ export class JsonScanner {
       this.#name = null
       if (!this.#fields.has(name)) {
         const key = { start: this.#keyStart, end: this.#keyEnd }
-        this.#fields.set(name, { key, value: { start: this.#valueStart, end }, kind: kindOf(this.#valueByte) })
+        const value = { start: this.#valueStart, end }
+        this.#fields.set(name, { key, value, kind: kindOf(this.#valueByte), entries: this.#entries })
       } else if (!this.#duplicates.includes(name)) this.#duplicates.push(name)
     }
   }

@@ -1,3 +1,5 @@
+import { unscaled } from "./decimal.ts"
+
 /** Amounts are integers of 1e-9 dollar. */
 const decimals = 9
 const unit = 10n ** BigInt(decimals)
@@ -14,7 +16,5 @@ export function nanosOf(dollars: string): bigint {
 
 /** Nano-dollars as a decimal of dollars, without needless zeros. */
 export function dollarsOf(nanos: bigint): string {
-  const size = nanos < 0n ? -nanos : nanos
-  const fraction = (size % unit).toString().padStart(decimals, "0").replace(/0+$/, "")
-  return `${nanos < 0n ? "-" : ""}${size / unit}${fraction === "" ? "" : `.${fraction}`}`
+  return unscaled(nanos, decimals)
 }

@@ -1,5 +1,6 @@
-import type { TokenUsage } from "../core/usage.ts"
+import type { Reading } from "../core/measured.ts"
 import type { Credential } from "../upstream/credentials.ts"
+import type { Meter } from "./meter.ts"
 import type { Ask, Carriage } from "./protocol.ts"
 import type { StreamTap } from "./taps/tap.ts"
 
@@ -9,7 +10,9 @@ export interface WholeAnswer {
   readonly status: number
   readonly headers: Record<string, string>
   readonly body: Uint8Array
-  readonly usage: TokenUsage | null
+  readonly reading: Reading
+  /** What the model made, as text, for counting where the upstream does not. */
+  produced(): string
 }
 
 /** A stream that has begun: its first token is among the bytes held. */
@@ -30,6 +33,8 @@ export interface BegunFlow {
   readonly headers: Record<string, string>
   readonly reader: StreamReader
   readonly first: Uint8Array
+  /** Reads what it is charged by; null where the request alone tells. */
+  readonly meter: Meter | null
   /** Ends the upstream call at once. */
   readonly abort: () => void
 }

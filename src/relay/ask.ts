@@ -50,6 +50,7 @@ async function readJson(request: Request, protocol: Protocol): Promise<Ask> {
     stream: protocol.alwaysStreams ?? shape.fields.get("stream")?.kind === "true",
     shape,
     nameModel: (name) => ({ at: field.value, put: utf8(JSON.stringify(name)) }),
+    parts: () => [],
     json() {
       parsed ??= JSON.parse(textOf(body.whole())) as JsonObject
       return parsed
@@ -67,20 +68,19 @@ async function readForm(request: Request, type: string, protocol: Protocol): Pro
     new MultipartScanner(boundary),
     explainForm,
   )
-  const named = parts.filter((part) => part.name === "model")
-  if (named.length > 1) throw duplicate("model")
-  const [part] = named
+  const named = (wanted: string): readonly Part[] => parts.filter(({ name }) => name === wanted)
+  for (const field of ["model", ...protocol.requestFields]) if (named(field).length > 1) throw duplicate(field)
+  const [part] = named("model")
   const model = part === undefined || part.hasFilename ? "" : textOf(body.part(part.value))
   if (part === undefined || model === "") throw missingModel('the form must have a part "model": a non-empty text')
   return {
     body,
     model,
-    stream: isTrue(
-      body,
-      parts.find(({ name }) => name === "stream"),
-    ),
+    stream: isTrue(body, named("stream")[0]),
     shape: null,
     nameModel: (name) => ({ at: part.value, put: utf8(name) }),
+    parts: (name) =>
+      named(name).map(({ value, hasFilename }) => ({ isFile: hasFilename, bytes: () => body.part(value) })),
     json() {
       throw new Error("a form is never translated")
     },

@@ -1,4 +1,4 @@
-import type { Route } from "../core/catalog.ts"
+import type { Route, Upstream } from "../core/catalog.ts"
 import { GatewayError } from "../core/errors.ts"
 import { blankOut, joinBytes, mebibyte, textOf } from "../lib/bytes.ts"
 import { JsonProblem, type JsonShape, scanJson } from "../lib/json-bytes.ts"
@@ -7,12 +7,17 @@ import { blankHeaders, clientHeaders, upstreamHeaders } from "../upstream/header
 import type { Answer, AttemptTerms, BegunFlow, BegunStream, StreamReader, WholeAnswer } from "./answer.ts"
 import { type Failure, type FailureCause, failure } from "./failure.ts"
 import { runImageJob } from "./image-job.ts"
+import type { Meter } from "./meter.ts"
 import type { Ask, CallCarriage, WholeReader } from "./protocol.ts"
 
 /** The largest whole answer, error answer and held-back preamble the gateway collects. */
 const mostAnswerBytes = 100 * mebibyte
 const mostErrorBytes = mebibyte
 const mostHeldBytes = mebibyte
+
+/** How much of what an upstream said is put on record; an extra header's value shorter than a secret may stand in it. */
+const longestDetail = 400
+const shortestSecret = 8
 
 /** What the runtime decodes by itself; a chain of encodings it would hand on as it came. */
 const readableEncodings: ReadonlySet<string> = new Set(["identity", "gzip", "x-gzip", "deflate", "br", "zstd"])
@@ -27,8 +32,17 @@ export async function attempt(route: Route, terms: AttemptTerms): Promise<Answer
     answer = leash.explain(error)
   }
   leash.release()
-  if (answer.kind === "failure") leash.abort()
-  return answer
+  if (answer.kind !== "failure") return answer
+  leash.abort()
+  return { ...answer, detail: shownDetail(answer.detail, route.upstream, terms) }
+}
+
+/** Blanked first and cut then, so that no piece of a secret is left at the cut. */
+function shownDetail(detail: string, { headers }: Upstream, { credential }: AttemptTerms): string {
+  const secrets = [credential.secret ?? "", ...Object.values(headers).filter((value) => value.length >= shortestSecret)]
+  return secrets
+    .reduce((text, secret) => (secret === "" ? text : text.replaceAll(secret, "***")), detail)
+    .slice(0, longestDetail)
 }
 
 /** What can end an attempt from outside: the first-token limit, the request's deadline, the caller or the instance leaving. */
@@ -103,7 +117,7 @@ async function ask(route: Route, terms: AttemptTerms, leash: Leash): Promise<Ans
   const type = response.headers.get("content-type") ?? ""
   if (type.startsWith("text/event-stream")) return beginStream(response, headers, terms.ask, carriage, leash)
   if (type.startsWith("text/html")) return failure("bad_answer", "the upstream answered with a web page")
-  if (carriage.answer === "pass_on") return beginFlow(response, headers, leash)
+  if (carriage.answer.kind === "pass_on") return beginFlow(response, headers, carriage.answer.meter(type), leash)
   return wholeAnswer(response, headers, terms.ask, carriage.answer)
 }
 
@@ -122,7 +136,7 @@ async function errorAnswer(
   const body = carriage.errorBody?.(status, clean) ?? clean
   if (body !== clean) headers["content-type"] = "application/json"
   return {
-    ...failure(refusesOption ? "stream_options" : "status", `${status} ${text.slice(0, 300)}`),
+    ...failure(refusesOption ? "stream_options" : "status", `${status} ${text}`),
     answer: { status, headers, body },
   }
 }
@@ -145,19 +159,20 @@ async function wholeAnswer(
   const reading = reader.read(bytes, shape, ask)
   if ("problem" in reading) return failure("bad_answer", reading.problem)
   if (reading.contentType !== undefined) headers["content-type"] = reading.contentType
-  return { kind: "whole", status: response.status, headers, body: reading.body, usage: reading.usage }
+  return { ...reading, kind: "whole", status: response.status, headers }
 }
 
 /** Waits for the first bytes, so that until then another upstream can take over. */
 async function beginFlow(
   response: Response,
   headers: Record<string, string>,
+  meter: Meter | null,
   leash: Leash,
 ): Promise<BegunFlow | Failure> {
   const reader = response.body?.getReader() as StreamReader | undefined
   const first = await reader?.read()
   if (reader === undefined || first === undefined || first.done) return failure("bad_answer", "the answer is empty")
-  return { kind: "flow", status: response.status, headers, reader, first: first.value, abort: leash.abort }
+  return { kind: "flow", status: response.status, headers, reader, first: first.value, meter, abort: leash.abort }
 }
 
 /** Reads up to the first token, holding everything back, so that until then another upstream can take over. */
@@ -180,7 +195,7 @@ async function beginStream(
       held.push(passed)
       heldBytes += passed.length
     }
-    if (tap.error !== null) return failure("bad_stream", `the stream begins with an error: ${tap.error.slice(0, 300)}`)
+    if (tap.error !== null) return failure("bad_stream", `the stream begins with an error: ${tap.error}`)
     if (tap.begun) return { kind: "stream", headers, reader, tap, held: joinBytes(held), abort: leash.abort }
     if (done || tap.ended) return failure("bad_stream", "the stream ended before its first token")
     if (heldBytes > mostHeldBytes)

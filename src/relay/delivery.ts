@@ -9,6 +9,9 @@ import { Watchdog } from "./watchdog.ts"
 /** How long the rest of an upstream's body may take after its end marker, so that the connection can be used again. */
 const remainderMs = 1000
 
+/** How long an event that looks like the last one is held back for another. */
+const lingerMs = 1000
+
 export interface StreamEnd {
   readonly ending: Ending
   readonly error: ErrorCode | null
@@ -22,7 +25,7 @@ export interface DeliveryTerms {
   readonly deadline: number
   /** Counts tokens where the upstream gave no usage. */
   count(): Promise<TokenUsage>
-  /** Called exactly once, when the last byte was handed over or the caller has left. */
+  /** Called exactly once, before the last frames are handed over, or when the caller has left. Rejects where it cannot be settled. */
   onEnd(end: StreamEnd): Promise<void>
   /** Hands out a function that ends this stream, for an instance that can wait no longer. */
   onStart(cut: () => void): void
@@ -52,6 +55,7 @@ class Delivery {
   #held: Uint8Array | null
   #cause: GatewayError | null = null
   #pulling = false
+  #linger: Timer | null = null
   /** The request was settled. */
   #over = false
   /** Nobody takes bytes any more. */
@@ -95,11 +99,14 @@ class Delivery {
   }
 
   #readOn(): Promise<void> {
-    return this.#begun.reader.read().then(this.#take, this.#conclude)
+    const { reader, tap, abort } = this.#begun
+    if (tap.lingering) this.#linger = setTimeout(abort, lingerMs)
+    return reader.read().then(this.#take, this.#conclude)
   }
 
   readonly #take = ({ done, value }: ReadResult): Promise<void> | void => {
     const { tap } = this.#begun
+    if (this.#linger !== null) clearTimeout(this.#linger)
     const before = tap.progress
     const passed = done ? tap.end() : tap.push(value!)
     if (passed !== null && !this.#left) this.#controller!.enqueue(passed)
@@ -123,16 +130,22 @@ class Delivery {
     const { tap, abort } = this.#begun
     if (tap.state === "complete") {
       const counted = tap.wantsCount ? await this.#terms.count() : null
-      await this.#end(tap.failed ? { ending: "failed", error: "upstream_error" } : { ending: "completed", error: null })
-      this.#finish(tap.closing(counted))
+      const unsettled = await this.#end(
+        tap.failed ? { ending: "failed", error: "upstream_error" } : { ending: "completed", error: null },
+      )
+      this.#finish(unsettled === null ? tap.closing(counted) : this.#errorFrame(unsettled))
       this.#readRemainder().catch(() => {})
       return
     }
     const error = this.#cause ?? truncated()
     const told = tap.state === "error_sent"
     await this.#end({ ending: "failed", error: told ? "upstream_error" : error.code })
-    this.#finish(told ? null : tap.errorFrame(error, this.#terms.requestId, this.#terms.dialect))
+    this.#finish(told ? null : this.#errorFrame(error))
     abort()
+  }
+
+  #errorFrame(error: GatewayError): Uint8Array {
+    return this.#begun.tap.errorFrame(error, this.#terms.requestId, this.#terms.dialect)
   }
 
   #finish(last: Uint8Array | null): void {
@@ -162,11 +175,19 @@ class Delivery {
     }
   }
 
-  async #end(end: StreamEnd): Promise<void> {
-    if (this.#over) return
+  /** Settles the request, once; tells why where that cannot be done. */
+  async #end(end: StreamEnd): Promise<GatewayError | null> {
+    if (this.#over) return null
     this.#over = true
     this.#watchdog.stop()
-    await this.#terms.onEnd(end)
+    if (this.#linger !== null) clearTimeout(this.#linger)
+    try {
+      await this.#terms.onEnd(end)
+      return null
+    } catch (error) {
+      if (error instanceof GatewayError) return error
+      throw error
+    }
   }
 }
 

@@ -8,8 +8,8 @@ import { pause } from "../lib/pause.ts"
 import { callVendor, type Downloaded, download, type VendorReply } from "../upstream/client.ts"
 import { Forbidden, refusePrivate } from "../upstream/guard.ts"
 import { blankHeaders, clientHeaders, strangerHeaders, upstreamHeaders } from "../upstream/headers.ts"
+import { mayCarryCredential } from "../vendors/hosts.ts"
 import { type ResponseFormat, readImageAsk } from "../vendors/image/ask.ts"
-import { mayCarryCredential } from "../vendors/image/hosts.ts"
 import type { AttemptTerms, WholeAnswer } from "./answer.ts"
 import { type Failure, failure } from "./failure.ts"
 
@@ -119,7 +119,9 @@ async function verdict(
   try {
     const data = await Promise.all(found.images.map((image) => present(image, format, terms, signal)))
     const body = utf8(JSON.stringify({ created: Math.floor(Date.now() / 1000), data }))
-    return { kind: "whole", status: 200, headers: { "content-type": "application/json" }, body, usage: null }
+    const headers = { "content-type": "application/json" }
+    const reading = { measured: { images: data.length }, invalid: false }
+    return { kind: "whole", status: 200, headers, body, reading, produced: () => "" }
   } catch (error) {
     if (signal.aborted) throw error
     // Never a reason to have the same images made and paid for again.
@@ -159,7 +161,7 @@ function refused(submit: VendorReply, { credential }: AttemptTerms): Failure {
   const { status, text } = submit.reply
   const body = credential.secret === null ? submit.bytes : blankOut(submit.bytes, credential.secret, "***")
   return {
-    ...failure("status", `${status} ${text.slice(0, 300)}`),
+    ...failure("status", `${status} ${text}`),
     answer: { status, headers: blankHeaders(clientHeaders(submit.headers), credential.secret), body },
   }
 }

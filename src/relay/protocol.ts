@@ -2,10 +2,11 @@ import type { Route } from "../core/catalog.ts"
 import type { Endpoint } from "../core/endpoints.ts"
 import type { ImageVendor } from "../core/image-vendor.ts"
 import type { JsonObject } from "../core/json.ts"
-import type { TokenUsage } from "../core/usage.ts"
+import type { Measured, Reading } from "../core/measured.ts"
 import type { Edit, JsonShape } from "../lib/json-bytes.ts"
 import type { Pieces } from "../lib/pieces.ts"
 import type { Payload } from "../upstream/client.ts"
+import type { Meter } from "./meter.ts"
 import type { StreamTap } from "./taps/tap.ts"
 
 /** A request as it was asked: the caller's bytes, and what in them is the gateway's business. */
@@ -18,8 +19,17 @@ export interface Ask {
   readonly shape: JsonShape | null
   /** The change that puts another model's name into the bytes. */
   nameModel(name: string): Edit
+  /** The parts of a form with this name; none for a JSON body. */
+  parts(name: string): readonly FormPart[]
   /** The whole request as an object, for those who must translate it; parsed once. */
   json(): JsonObject
+}
+
+/** One part of a multipart body. */
+export interface FormPart {
+  readonly isFile: boolean
+  /** The content in one array, a copy where it arrived in pieces. */
+  bytes(): Uint8Array
 }
 
 /** What the relay has to know about one endpoint of the model API. */
@@ -30,6 +40,10 @@ export interface Protocol {
   readonly bodies: readonly BodyKind[]
   /** Top-level request fields the gateway reads besides `model` and `stream`; each may stand there once. */
   readonly requestFields: readonly string[]
+  /** What the request alone tells of what is charged by. */
+  measureRequest?(ask: Ask): Partial<Measured>
+  /** The length of what was uploaded, in millionths of a second, where the upstream does not say it. */
+  estimateLength?(ask: Ask): number
   /** Answers as a stream whatever the caller asked. */
   readonly alwaysStreams?: true
   /** How a route carries this endpoint: by the same one, or by another over a bridge. */
@@ -55,8 +69,8 @@ export interface CallCarriage {
   /** Set where the body is not the caller's own. */
   readonly contentType?: string
   tap(ask: Ask): StreamTap
-  /** How an answer that is no event stream is taken: read whole and checked, or passed on as it comes. */
-  readonly answer: WholeReader | "pass_on"
+  /** How an answer that is no event stream is taken. */
+  readonly answer: WholeReader | PassOn
   /** The upstream's error body in the caller's dialect; absent where the two speak the same. */
   errorBody?(status: number, body: Uint8Array): Uint8Array
 }
@@ -66,8 +80,16 @@ export interface BodyOptions {
   readonly streamOptions: boolean
 }
 
-/** Reads a whole JSON answer. */
+/** An answer is passed on as it comes. */
+export interface PassOn {
+  readonly kind: "pass_on"
+  /** Reads it on its way; null where nothing in an answer of this type is charged by. */
+  meter(contentType: string): Meter | null
+}
+
+/** A whole JSON answer is read and checked before anything of it goes to the caller. */
 export interface WholeReader {
+  readonly kind: "whole"
   /** Top-level fields to look at. */
   readonly fields: readonly string[]
   read(body: Uint8Array, shape: JsonShape, ask: Ask): WholeReading | { readonly problem: string }
@@ -75,7 +97,9 @@ export interface WholeReader {
 
 export interface WholeReading {
   readonly body: Uint8Array
-  readonly usage: TokenUsage | null
+  readonly reading: Reading
+  /** What the model made, as text, for counting where the upstream does not. */
+  produced(): string
   /** Set where the answer's type is not the upstream's own. */
   readonly contentType?: string
 }

@@ -1,8 +1,12 @@
+import type { Ledger } from "../billing/ledger.ts"
 import type { TokenCounter } from "../billing/tokens.ts"
 import { concurrencyLimit, planAllows, planOf } from "../catalog/plans.ts"
-import type { Route, Snapshot } from "../core/catalog.ts"
+import { tariffFor } from "../catalog/tariffs.ts"
+import type { Model, Plan, Route, Snapshot } from "../core/catalog.ts"
 import type { ErrorDialect } from "../core/endpoints.ts"
 import { type ErrorCode, GatewayError } from "../core/errors.ts"
+import { nothingRead } from "../core/measured.ts"
+import { chargeFor, type Tariff } from "../core/price.ts"
 import type { Principal } from "../core/principal.ts"
 import type { Ending, Story } from "../core/story.ts"
 import type { TokenUsage } from "../core/usage.ts"
@@ -13,7 +17,9 @@ import { readAsk } from "./ask.ts"
 import { deliver, type StreamEnd } from "./delivery.ts"
 import { errorFor, type Failure } from "./failure.ts"
 import { passOn } from "./flow.ts"
-import type { Protocol } from "./protocol.ts"
+import { countTokens, measure, pricedByTokens } from "./measure.ts"
+import type { Ask, Protocol } from "./protocol.ts"
+import { recordOf } from "./record.ts"
 import { type Answered, findAnswer, type Journey, type TravelParts } from "./travel.ts"
 
 /** Nobody is there to read it; the number is for logs, as nginx writes it. */
@@ -36,6 +42,7 @@ export interface Call {
 export interface RelayParts extends TravelParts {
   readonly limiter: Limiter
   readonly counter: TokenCounter
+  readonly ledger: Ledger
   readonly allowPrivateAddresses: boolean
   snapshot(): Snapshot
 }
@@ -44,35 +51,45 @@ export interface RelayParts extends TravelParts {
 export async function relay(call: Call, protocol: Protocol, house: RelayParts): Promise<Response> {
   const ask = await readAsk(call.request, protocol)
   const snapshot = house.snapshot()
-  const routes = routesFor(ask.model, snapshot, call.principal, protocol)
-  requireBalance(call.principal)
-  const slot = takeSlot(call, snapshot, house.limiter)
-  if (slot instanceof Promise) await slot
-  const story = beginStory(call, protocol, ask.model, ask.stream)
-  const journey: Journey = {
-    ask,
-    protocol,
-    routes,
-    request: call.request,
-    query: call.query,
-    allowPrivateAddresses: snapshot.allowPrivateAddresses || house.allowPrivateAddresses,
-    startedAt: call.startedAt,
-    story,
-  }
+  const plan = planOf(snapshot, call.principal)
+  const { model, routes } = modelFor(ask.model, snapshot, plan, protocol)
+  const story = beginStory(call, protocol, ask, tariffFor(snapshot, model, plan))
   try {
+    const admitted = house.ledger.admit(call.principal.accountId)
+    if (admitted instanceof Promise) await admitted
+    const slot = takeSlot(call, plan, house.limiter)
+    if (slot instanceof Promise) await slot
+    const journey: Journey = {
+      ask,
+      protocol,
+      model,
+      routes,
+      request: call.request,
+      query: call.query,
+      allowPrivateAddresses: snapshot.allowPrivateAddresses || house.allowPrivateAddresses,
+      startedAt: call.startedAt,
+      story,
+    }
     const found = await findAnswer(journey, house)
     if (found.kind === "failure") return await refuse(found, journey, call, house)
     return await hand(found, journey, call, house)
   } catch (error) {
-    await endStory(story, "failed", error instanceof GatewayError ? error.code : "internal_error", call, house)
+    story.status = error instanceof GatewayError ? error.status : 500
+    const code = error instanceof GatewayError ? error.code : "internal_error"
+    await endStory(story, story.status < 500 ? "refused" : "failed", code, call, house)
     throw error
   }
 }
 
 /** Unknown and not allowed are one answer, so that a plan does not reveal what others have. */
-function routesFor(name: string, snapshot: Snapshot, principal: Principal, protocol: Protocol): readonly Route[] {
+function modelFor(
+  name: string,
+  snapshot: Snapshot,
+  plan: Plan,
+  protocol: Protocol,
+): { readonly model: Model; readonly routes: readonly Route[] } {
   const model = snapshot.models.get(name)
-  if (model === undefined || !planAllows(planOf(snapshot, principal), name)) {
+  if (model === undefined || !planAllows(plan, name)) {
     throw new GatewayError(
       "model_not_found",
       `the model "${printable(name)}" does not exist or you do not have access to it`,
@@ -82,21 +99,13 @@ function routesFor(name: string, snapshot: Snapshot, principal: Principal, proto
   if (routes.length === 0) {
     throw new GatewayError("model_not_found", `the model "${printable(name)}" is not available on this endpoint`)
   }
-  return routes
-}
-
-function requireBalance(principal: Principal): void {
-  if (principal.balance > 0n) return
-  throw new GatewayError("insufficient_balance", "the account's balance is used up; top it up to go on", {
-    headers: { "x-should-retry": "false" },
-  })
+  return { model, routes }
 }
 
 /** Waits only where the limiter does: within one process there is nothing to wait for. */
-function takeSlot(call: Call, snapshot: Snapshot, limiter: Limiter): Promise<void> | void {
+function takeSlot(call: Call, plan: Plan, limiter: Limiter): Promise<void> | void {
   const { principal } = call
-  const limit = concurrencyLimit(planOf(snapshot, principal), principal)
-  const taken = limiter.take(principal.accountId, limit, call.requestId)
+  const taken = limiter.take(principal.accountId, concurrencyLimit(plan, principal), call.requestId)
   return taken instanceof Promise ? taken.then(refuseUnless) : refuseUnless(taken)
 }
 
@@ -108,7 +117,7 @@ function refuseUnless(taken: boolean): void {
 function hand(found: Answered, journey: Journey, call: Call, house: RelayParts): Response | Promise<Response> {
   switch (found.answer.kind) {
     case "whole":
-      return pass(found, found.answer, journey.story, call, house)
+      return pass(found, found.answer, journey, call, house)
     case "stream":
       return stream(found, found.answer, journey, call, house)
     case "flow":
@@ -119,13 +128,15 @@ function hand(found: Answered, journey: Journey, call: Call, house: RelayParts):
 async function pass(
   found: Answered,
   answer: WholeAnswer,
-  story: Story,
+  journey: Journey,
   call: Call,
   house: RelayParts,
 ): Promise<Response> {
+  const { story } = journey
   found.leave()
   story.status = answer.status
-  story.usage = answer.usage
+  const measuring = measure(journey, answer.reading, answer, house.counter)
+  if (measuring instanceof Promise) await measuring
   await endStory(story, "completed", null, call, house)
   const isStream = answer.headers["content-type"]?.startsWith("text/event-stream")
   const headers = isStream ? Object.assign(answer.headers, streamHeaders) : answer.headers
@@ -135,53 +146,69 @@ async function pass(
 
 function stream(found: Answered, begun: BegunStream, journey: Journey, call: Call, house: RelayParts): Response {
   const { story } = journey
+  const { tap } = begun
   const { timeouts } = found.route.upstream
-  const count = async (): Promise<TokenUsage> => {
-    story.estimated = true
-    story.usage = await house.counter.count(journey.ask.body.whole(), begun.tap.produced)
-    return story.usage
-  }
+  const answer = { produced: () => tap.produced }
+  let counted: TokenUsage | null = null
   story.firstTokenAt = performance.now() - call.startedAt
   return deliver(begun, {
     requestId: call.requestId,
     dialect: call.dialect,
     silenceMs: timeouts.silence,
     deadline: call.startedAt + timeouts.total,
-    count,
-    ...untilItsEnd(found, story, call, house, async () => {
-      story.usage = begun.tap.usage ?? story.usage
-      // What an unfinished stream has produced was still produced: it is counted where the upstream did not say.
-      if (story.usage === null && begun.tap.countable && !begun.tap.failed) await count()
+    async count() {
+      counted = await countTokens(journey, answer, house.counter)
+      return counted
+    },
+    ...untilItsEnd(found, story, call, house, ({ ending }) => {
+      // What an unfinished stream has produced was still produced, but only where tokens are what it is made of.
+      if (ending === "failed" && !tap.countable) return
+      story.waived = tap.failed === true || (ending === "failed" && !pricedByTokens(story.tariff))
+      if (tap.failed && tap.usage === null) return
+      const measured = tap.measured ?? { tokens: tap.usage ?? counted }
+      return measure(journey, { measured, invalid: tap.usageInvalid }, answer, house.counter)
     }),
   })
 }
 
-function flow(found: Answered, begun: BegunFlow, { story }: Journey, call: Call, house: RelayParts): Response {
+function flow(found: Answered, begun: BegunFlow, journey: Journey, call: Call, house: RelayParts): Response {
+  const { story } = journey
   story.status = begun.status
   story.firstTokenAt = performance.now() - call.startedAt
   const deadline = call.startedAt + found.route.upstream.timeouts.nonStream
   return passOn(begun, {
     requestId: call.requestId,
     deadline,
-    ...untilItsEnd(found, story, call, house, async () => {}),
+    ...untilItsEnd(found, story, call, house, ({ ending }) => {
+      if (ending === "failed") return
+      return measure(journey, begun.meter?.end() ?? nothingRead, { produced: () => "" }, house.counter)
+    }),
   })
 }
 
 /** What every answer that takes its time has in common: it can be cut, and at its end everything it held goes back. */
-function untilItsEnd(found: Answered, story: Story, call: Call, house: RelayParts, settle: () => Promise<void>) {
+function untilItsEnd(
+  found: Answered,
+  story: Story,
+  call: Call,
+  house: RelayParts,
+  measured: (end: StreamEnd) => Promise<void> | void,
+) {
   let cut: () => void = () => {}
   return {
     onStart(endNow: () => void) {
       cut = endNow
       house.running.add(cut)
     },
-    async onEnd({ ending, error }: StreamEnd) {
+    async onEnd(end: StreamEnd) {
+      const { ending, error } = end
       house.running.delete(cut)
       found.leave()
       house.limiter.give(call.principal.accountId, call.requestId)
       if (error === "upstream_stream_truncated" || error === "stream_silence_timeout")
         house.health.circuit(found.route.upstream.id).trouble()
-      await settle()
+      const measuring = measured(end)
+      if (measuring instanceof Promise) await measuring
       await endStory(story, ending, error, call, house)
     },
   }
@@ -201,26 +228,34 @@ async function refuse(failure: Failure, journey: Journey, call: Call, house: Rel
   return new Response(answer.body, { status: answer.status, headers })
 }
 
-function beginStory(call: Call, protocol: Protocol, model: string, asStream: boolean): Story {
+function beginStory(call: Call, protocol: Protocol, ask: Ask, tariff: Tariff): Story {
+  const { principal } = call
   return {
     requestId: call.requestId,
     endpoint: protocol.endpoint,
-    account: call.principal.accountName,
-    key: call.principal.keyName,
-    model,
-    stream: asStream,
+    accountId: principal.accountId,
+    account: principal.accountName,
+    keyId: principal.keyId,
+    key: principal.keyName,
+    model: ask.model,
+    stream: ask.stream,
     attempts: [],
+    tariff,
     firstTokenAt: null,
     endedAt: null,
     status: 200,
     error: null,
     ending: null,
-    usage: null,
+    measured: null,
+    waived: false,
     estimated: false,
+    usageInvalid: false,
+    charge: 0n,
+    price: null,
   }
 }
 
-/** The one end of every admitted request: its slot goes back and its story is complete. */
+/** The one end of every request: its slot goes back, it is charged and put on record, and its story is complete. */
 async function endStory(
   story: Story,
   ending: Ending,
@@ -228,12 +263,23 @@ async function endStory(
   call: Call,
   house: RelayParts,
 ): Promise<void> {
+  if (story.ending !== null) return
   house.limiter.give(call.principal.accountId, call.requestId)
   story.ending = ending
   story.error = error
   story.endedAt = performance.now() - call.startedAt
-  house.events.requestEnded(story)
-  call.ended()
+  try {
+    if (story.measured !== null && !story.waived) {
+      const { amount, price } = chargeFor(story.tariff, story.measured)
+      story.charge = amount
+      story.price = price
+    }
+    const durable = house.ledger.settle(recordOf(story, ending, story.endedAt))
+    if (durable instanceof Promise) await durable
+  } finally {
+    house.events.requestEnded(story)
+    call.ended()
+  }
 }
 
 function printable(name: string): string {

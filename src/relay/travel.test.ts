@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
 import { sampleUpstream } from "../../test/support/catalog-samples.ts"
+import { nobodyListens } from "../../test/support/events.ts"
 import type { Route } from "../core/catalog.ts"
 import { GatewayError } from "../core/errors.ts"
-import type { Events } from "../core/events.ts"
 import type { Story } from "../core/story.ts"
 import { credentialPools } from "../upstream/credentials.ts"
 import { upstreamHealth } from "../upstream/health.ts"
@@ -11,18 +11,6 @@ import { chat } from "./protocols/chat.ts"
 import { repeatBudget } from "./repeat-budget.ts"
 import { findAnswer, type Journey, type TravelParts } from "./travel.ts"
 import { upstreamLoad } from "./upstream-load.ts"
-
-const nobodyListens: Events = {
-  attemptFailed() {},
-  requestEnded() {},
-  circuitChanged() {},
-  catalogLoaded() {},
-  catalogRejected() {},
-  databaseAway() {},
-  databaseBack() {},
-  limitsDegraded() {},
-  internalError() {},
-}
 
 /** One upstream with room for one call, at an address where nothing answers. */
 const upstream = sampleUpstream("a", { concurrency: 1 })
@@ -46,23 +34,31 @@ async function journey(): Promise<Journey> {
   const story: Story = {
     requestId: "req_1",
     endpoint: "chat",
+    accountId: "1",
     account: "acme",
+    keyId: "2",
     key: "ci",
     model: "m",
     stream: false,
     attempts: [],
+    tariff: { price: "free", multiplier: "1", version: 1 },
     firstTokenAt: null,
     endedAt: null,
     status: 200,
     error: null,
     ending: null,
-    usage: null,
+    measured: null,
+    waived: false,
     estimated: false,
+    usageInvalid: false,
+    charge: 0n,
+    price: null,
   }
   const ask = await readAsk(request, chat)
   return {
     ask,
     protocol: chat,
+    model: { name: "m", price: "free", tokenizer: "o200k_base", createdAt: 0, endpoints: null, routes: [route] },
     routes: [route],
     request,
     query: "",

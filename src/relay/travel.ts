@@ -1,4 +1,4 @@
-import type { Route, Upstream } from "../core/catalog.ts"
+import type { Model, Route, Upstream } from "../core/catalog.ts"
 import { GatewayError } from "../core/errors.ts"
 import type { Events } from "../core/events.ts"
 import type { AttemptRecord, Story } from "../core/story.ts"
@@ -30,6 +30,7 @@ export interface TravelParts {
 export interface Journey {
   readonly ask: Ask
   readonly protocol: Protocol
+  readonly model: Model
   readonly routes: readonly Route[]
   readonly request: Request
   readonly query: string

@@ -50,17 +50,23 @@ export function isDuplicate(error: unknown): boolean {
   )
 }
 
+/** True where a query named a table that the database does not have. */
+export function isMissingTable(error: unknown): boolean {
+  return anyCause(error, ({ state, message }) => state === "42P01" || message.startsWith("no such table"))
+}
+
 interface Marks {
   readonly code: string
   /** SQLSTATE, which Bun keeps in `errno`. */
   readonly state: string
+  readonly message: string
 }
 
 function anyCause(error: unknown, test: (marks: Marks) => boolean): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
     const code = "code" in at ? String(at.code) : ""
     const state = "errno" in at ? String(at.errno) : ""
-    if (test({ code, state })) return true
+    if (test({ code, state, message: at.message })) return true
   }
   return false
 }

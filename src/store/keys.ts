@@ -35,7 +35,6 @@ export async function findKey(db: Reader, digest: string): Promise<Principal | n
     ...row,
     concurrency: row.concurrency === null ? null : Number(row.concurrency),
     suspended: row.suspended === 1n,
-    balance: row.balance ?? 0n,
   }
 }
 
@@ -58,15 +57,6 @@ function compileOwnerQuery(db: Reader) {
     .innerJoin("plans", "plans.id", "accounts.plan_id")
     .select(["keys.id as keyId", "keys.name as keyName", "accounts.id as accountId", "accounts.name as accountName"])
     .select(["plans.name as planName", "accounts.concurrency", "accounts.suspended"])
-    .select((select) =>
-      select
-        .selectFrom("ledger")
-        .select("ledger.balance_after")
-        .whereRef("ledger.account_id", "=", "accounts.id")
-        .orderBy("ledger.id", "desc")
-        .limit(1)
-        .as("balance"),
-    )
     .where("keys.digest", "=", digestPlaceholder)
     .where("keys.revoked_at", "is", null)
     .compile()

@@ -1,5 +1,6 @@
-import type { Price } from "../core/catalog.ts"
 import type { Endpoint } from "../core/endpoints.ts"
+import type { Price } from "../core/price.ts"
+import type { Tokenizer } from "../core/tokenizer.ts"
 import { newId } from "../lib/ids.ts"
 import { StoreMissing } from "./errors.ts"
 import { alreadyHas, now, type Saved } from "./save.ts"
@@ -16,6 +17,8 @@ export interface RouteFields {
 export interface ModelFields {
   readonly name: string
   readonly price: Price
+  /** Null: the usual one. */
+  readonly tokenizer: Tokenizer | null
   readonly endpoints: readonly Endpoint[] | null
   readonly routes: readonly RouteFields[]
 }
@@ -33,6 +36,7 @@ export async function listModels(db: Reader): Promise<readonly ModelRow[]> {
     createdAt: Number(row.created_at),
     name: row.name,
     price: JSON.parse(row.price),
+    tokenizer: row.tokenizer,
     endpoints: row.endpoints === null ? null : JSON.parse(row.endpoints),
     routes: (byModel.get(row.id) ?? []).map(routeOf),
   }))
@@ -42,6 +46,7 @@ export async function listModels(db: Reader): Promise<readonly ModelRow[]> {
 export async function saveModel(trx: Writer, model: ModelFields): Promise<Saved> {
   const wanted = {
     price: JSON.stringify(model.price),
+    tokenizer: model.tokenizer,
     endpoints: model.endpoints === null ? null : JSON.stringify(model.endpoints),
   }
   const row = await trx.selectFrom("models").selectAll().where("name", "=", model.name).executeTakeFirst()

@@ -1,6 +1,6 @@
 import { PostgresAdapter } from "kysely"
 import { StoreConflict } from "./errors.ts"
-import type { Writer } from "./schema.ts"
+import type { Engine, Reader, Writer } from "./schema.ts"
 
 /** What a save did; "unchanged" wrote nothing. */
 export type Saved = "created" | "updated" | "unchanged"
@@ -28,5 +28,9 @@ export function refuseIfUsed(what: string, by: string, users: readonly string[])
 
 /** True where a row read for a change must be locked against others; SQLite's transactions keep others out as a whole. */
 export function locksRows(trx: Writer): boolean {
-  return trx.getExecutor().adapter instanceof PostgresAdapter
+  return engineOf(trx) === "postgres"
+}
+
+export function engineOf(db: Reader): Engine {
+  return db.getExecutor().adapter instanceof PostgresAdapter ? "postgres" : "sqlite"
 }

@@ -1,6 +1,10 @@
 import type { Generated, GeneratedAlways, Kysely, Transaction } from "kysely"
+import type { Endpoint } from "../core/endpoints.ts"
+import type { Ending } from "../core/story.ts"
+import type { Tokenizer } from "../core/tokenizer.ts"
 
 export type Engine = "sqlite" | "postgres"
+export type LineKind = "topup" | "charge" | "adjustment"
 
 /**
  * The tables as both engines deliver them. Every integer is a `bigint` in SQLite and in Postgres alike, so that amounts
@@ -18,6 +22,9 @@ export interface Tables {
   settings: SettingsTable
   versions: VersionsTable
   ledger: LedgerTable
+  requests: RequestsTable
+  usage_hours: UsageTable & { hour: bigint }
+  usage_days: UsageTable & { day: bigint }
 }
 
 /** Reads go over either; what must happen in one piece asks for a transaction. */
@@ -86,6 +93,7 @@ interface ModelsTable extends Dated {
   name: string
   price: string
   endpoints: string | null
+  tokenizer: Tokenizer | null
 }
 
 interface RoutesTable extends Dated {
@@ -110,7 +118,7 @@ interface VersionsTable {
 interface LedgerTable {
   id: GeneratedAlways<bigint>
   account_id: string
-  kind: "topup" | "charge" | "adjustment"
+  kind: LineKind
   amount: bigint
   balance_after: bigint
   reference: string
@@ -118,4 +126,59 @@ interface LedgerTable {
   measured: string | null
   estimated: Generated<bigint>
   created_at: bigint
+  price: Generated<string | null>
+  usage_invalid: Generated<bigint>
 }
+
+interface RequestsTable {
+  id: string
+  account_id: string
+  key_id: string
+  key_name: string
+  endpoint: Endpoint
+  model: string
+  upstream: string | null
+  upstream_model: string | null
+  stream: bigint
+  attempts: string
+  status: bigint
+  error: string | null
+  ending: Ending
+  started_at: bigint
+  ended_at: bigint
+  first_token_ms: bigint | null
+  duration_ms: bigint
+  measured: string
+  estimated: bigint
+  usage_invalid: bigint
+  price: string | null
+  charge: bigint
+}
+
+/** What was used of one model and upstream ("" where none was asked) by one account, in one hour or day since 1970. */
+interface UsageTable extends Record<UsageCounter, bigint> {
+  account_id: string
+  model: string
+  upstream: string
+}
+
+export const usageCounters = [
+  "requests",
+  "failures",
+  "estimated",
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_tokens",
+  "audio_input_tokens",
+  "output_tokens",
+  "reasoning_tokens",
+  "audio_output_tokens",
+  "images",
+  "microseconds",
+  "characters",
+  "charge",
+  "duration_ms",
+  "first_token_ms",
+  "first_tokens",
+] as const
+export type UsageCounter = (typeof usageCounters)[number]

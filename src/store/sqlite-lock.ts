@@ -18,6 +18,7 @@ export function claimFile(file: string): () => void {
     // No journal file beside the lock, since nothing is ever written to it.
     lock.run("pragma journal_mode = memory")
     lock.run("begin exclusive")
+    writeFileSync(pidFile, `${process.pid}\n`, { mode: ownerOnly })
   } catch (error) {
     lock.close()
     if (error instanceof Error && "code" in error && error.code === "SQLITE_BUSY") {
@@ -25,7 +26,6 @@ export function claimFile(file: string): () => void {
     }
     throw error
   }
-  writeFileSync(pidFile, `${process.pid}\n`, { mode: ownerOnly })
   return () => {
     rmSync(pidFile, { force: true })
     lock.run("rollback")

@@ -1,5 +1,5 @@
 import { Database, type SQLQueryBindings, type Statement } from "bun:sqlite"
-import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs"
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs"
 import { dirname } from "node:path"
 import {
   CompiledQuery,
@@ -36,6 +36,19 @@ export function openSqlite(file: string): { readonly dialect: Dialect; readonly 
   }
 }
 
+/** Only reads, and leaves the file to whoever has claimed it. */
+export function openSqliteForReading(file: string): Dialect {
+  if (!existsSync(file)) throw new Error("there is no such file")
+  const database = new Database(file, { readonly: true, safeIntegers: true, strict: true })
+  try {
+    database.run(`pragma busy_timeout = ${busyTimeoutMs}`)
+    return sqliteDialect(database)
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
 function openDatabase(file: string): Database {
   const database = new Database(file, { safeIntegers: true, strict: true })
   try {
@@ -43,6 +56,8 @@ function openDatabase(file: string): Database {
     database.run("pragma journal_mode = wal")
     database.run("pragma synchronous = full")
     database.run("pragma foreign_keys = on")
+    // What a statement needs to undo itself would go through a file each time otherwise.
+    database.run("pragma temp_store = memory")
     // Without it INSERT OR REPLACE would delete ledger lines past their triggers.
     database.run("pragma recursive_triggers = on")
     return database

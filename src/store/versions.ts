@@ -31,3 +31,23 @@ export async function bumpCatalogVersion(trx: Writer): Promise<number> {
     .executeTakeFirstOrThrow()
   return Number(row.value)
 }
+
+/** Requests that ended before this time may have been deleted; Unix milliseconds. */
+export async function requestsKeptSince(db: Reader): Promise<number> {
+  const row = await db
+    .selectFrom("versions")
+    .select("value")
+    .where("name", "=", "requests_kept_since")
+    .executeTakeFirstOrThrow()
+  return Number(row.value)
+}
+
+/** Belongs into every transaction that deletes requests; never goes back. */
+export async function raiseRequestsKeptSince(trx: Writer, time: number): Promise<void> {
+  await trx
+    .updateTable("versions")
+    .set({ value: BigInt(time) })
+    .where("name", "=", "requests_kept_since")
+    .where("value", "<", BigInt(time))
+    .execute()
+}

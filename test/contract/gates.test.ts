@@ -1,7 +1,7 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test"
 import { startSimulator } from "../../simulator/simulator.ts"
 import { inTransaction } from "../../src/store/db.ts"
-import { postTopup } from "../../src/store/ledger.ts"
+import { postAdjustment } from "../../src/store/ledger.ts"
 import { expectError, type Told } from "../support/error-envelope.ts"
 import { eventually, model, startGateway, upstream } from "../support/gateway.ts"
 import { type RawResponse, rawConnection, rawExchange, rawHead, rawRequest } from "../support/raw-http.ts"
@@ -141,7 +141,7 @@ describe("order of the gates: a request that violates several is told the first"
     const held = await occupy("spender")
     expectError(await ask([as("spender")]), concurrency)
     await inTransaction(gateway.store, (trx) =>
-      postTopup(trx, { account: "spender", amount: -10_000_000_000n, reference: "spent", note: null }),
+      postAdjustment(trx, { account: "spender", amount: -10_000_000_000n, reference: "spent", note: "spent" }),
     )
     // Any change of the catalog makes an instance read accounts again.
     await gateway.apply({ models: [model("later", ["a"])] })

@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { startSimulator } from "../../simulator/simulator.ts"
-import type { Story } from "../../src/core/story.ts"
-import { model, startGateway, upstream } from "../support/gateway.ts"
+import { model, startGateway, type ToldStory, upstream } from "../support/gateway.ts"
 
 /** Each lane has an upstream of its own, so that many runs at once know which answer was theirs. */
 const lanes = 8
@@ -40,7 +39,7 @@ const golden = [
   .map((event) => `${event}\n\n`)
   .join("")
 
-const usage = { input: 17, cachedInput: 4, cacheWrite: 0, output: 9, reasoning: 0 }
+const usage = { input: 17, cachedInput: 4, cacheWrite: 0, audioInput: 0, output: 9, reasoning: 0, audioOutput: 0 }
 const lineEnds = { LF: "\n", CRLF: "\r\n", CR: "\r" }
 
 interface Cut {
@@ -50,7 +49,7 @@ interface Cut {
 }
 
 /** What a caller received of the golden stream, and what the gateway made of it. */
-async function run(body: string, cut: Cut, lane: number): Promise<{ received: Buffer; story: Story }> {
+async function run(body: string, cut: Cut, lane: number): Promise<{ received: Buffer; story: ToldStory }> {
   vendors[lane]!.behave({ kind: "stream", body, ...cut })
   const response = await gateway.chat({ model: `v${lane}`, stream: true, messages: [] })
   const received = Buffer.from(await response.arrayBuffer())
@@ -66,7 +65,7 @@ async function inLanes<T>(items: readonly T[], job: (item: T, lane: number) => P
   await Promise.all(vendors.map((_, lane) => work(lane)))
 }
 
-function expectGolden(bytes: Buffer, { received, story }: { received: Buffer; story: Story }, what: string): void {
+function expectGolden(bytes: Buffer, { received, story }: { received: Buffer; story: ToldStory }, what: string): void {
   // Compared as a whole first: the text of thousands of equal bodies need not be made.
   if (!received.equals(bytes)) expect(`${what}: ${received.toString()}`).toBe(`${what}: ${bytes.toString()}`)
   expect([what, story.usage, story.estimated, story.ending]).toEqual([what, usage, false, "completed"])

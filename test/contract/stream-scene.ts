@@ -1,14 +1,13 @@
 import { expect } from "bun:test"
 import { type Simulator, startSimulator } from "../../simulator/simulator.ts"
 import type { SimulatedVendor } from "../../simulator/vendor.ts"
-import type { Story } from "../../src/core/story.ts"
-import { model, startGateway, type TestGateway, upstream } from "../support/gateway.ts"
+import { model, startGateway, type TestGateway, type ToldStory, upstream } from "../support/gateway.ts"
 import { done, read, usageChunk } from "../support/stream-pieces.ts"
 
 export interface Received {
   readonly response: Response
   readonly text: string
-  readonly story: Story
+  readonly story: ToldStory
 }
 
 /** One gateway before one vendor, whose streams are written frame by frame. */

@@ -27,4 +27,12 @@ export const chatUsage = {
   prompt_tokens_details: { cached_tokens: 30, cache_write_tokens: 5 },
   completion_tokens_details: { reasoning_tokens: 0 },
 }
-export const used = { input: 45, cachedInput: 30, cacheWrite: 5, output: 8, reasoning: 0 }
+export const used = {
+  input: 45,
+  cachedInput: 30,
+  cacheWrite: 5,
+  audioInput: 0,
+  output: 8,
+  reasoning: 0,
+  audioOutput: 0,
+}

@@ -78,7 +78,7 @@ describe.each([embeddings, rerank, imageGenerations, speech].map(({ path }) => p
 })
 
 describe("what a request has used is read from the answer", () => {
-  const none = { cachedInput: 0, cacheWrite: 0, reasoning: 0 }
+  const none = { cachedInput: 0, cacheWrite: 0, audioInput: 0, reasoning: 0, audioOutput: 0 }
   const answers: [about: string, endpoint: EndpointSample, body: object, usage: object | null][] = [
     [
       "embeddings",
@@ -150,7 +150,8 @@ describe("an answer passes as it comes", () => {
     const reader = response.body!.getReader()
     const first = await reader.read()
     const call = stage.vendor("a").calls[0]!
-    expect(Buffer.from(first.value!).equals(pieces[0]!)).toBeTrue()
+    // All but the newest byte, which may be the last one and then waits for the charge.
+    expect(Buffer.from(first.value!).equals(pieces[0]!.subarray(0, -1))).toBeTrue()
     expect(call.endedAt).toBeNull()
     expect(call.bytesSent).toBeLessThan(1000)
     const rest: Uint8Array[] = []

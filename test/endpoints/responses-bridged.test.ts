@@ -23,7 +23,7 @@ const responsesUsage = {
   output_tokens_details: { reasoning_tokens: 5 },
   total_tokens: 62,
 }
-const used = { input: 50, cachedInput: 20, cacheWrite: 3, output: 12, reasoning: 5 }
+const used = { input: 50, cachedInput: 20, cacheWrite: 3, audioInput: 0, output: 12, reasoning: 5, audioOutput: 0 }
 
 describe("over a chat upstream", () => {
   test.each([{}, { stream: false }, { stream: true }])("text and usage, asked with %j", async (more) => {

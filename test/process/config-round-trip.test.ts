@@ -216,6 +216,34 @@ people: [{ email: spare@example.com, password: spare password, role: member, acc
     expect(await installation.exported()).toBe(before)
   })
 
+  test("tiers, a tokenizer and the retention of requests come back as they were written, and change by name", async () => {
+    const priced = `upstreams:
+  - name: local
+    vendor: ollama
+models:
+  - name: tiered
+    price:
+      input: 1.25
+      output: 10
+      tiers:
+        - { above_input: 200000, input: 2.5, output: 15 }
+        - { size: 1024x1536, quality: high, image: 0.25 }
+    tokenizer: cl100k_base
+    routes:
+      - { upstream: local }
+plans: []
+accounts: []
+people: []
+retention: { requests: 30d }
+`
+    const other = await install(engine)
+    expect(lastLine(await other.apply(priced))).toBe("3 changed, 0 unchanged")
+    expect(await other.exported()).toBe(priced)
+    const changed = priced.replace("30d", "forever").replace("input: 2.5", "input: 3").replace("cl100k", "o200k")
+    expect((await other.apply(changed)).out).toBe("updated model tiered\nupdated retention\n2 changed, 1 unchanged\n")
+    expect(await other.exported()).toBe(changed)
+  })
+
   test("--prune that would take away what is still used is refused by name, and nothing is changed", async () => {
     const before = await installation.exported()
     const { code, out, err } = await installation.apply("upstreams: []\nplans: [{ name: late }]", {}, "--prune")

@@ -83,7 +83,7 @@ describe.each([...engines])("accounts on %s", (engine) => {
     )
   })
 
-  test("a key finds its owner with plan, limit, suspension and balance", async () => {
+  test("a key finds its owner with plan, limit and suspension", async () => {
     await giveAccount(fresh.store, "owner")
     await edit((trx) => saveKey(trx, key("owner", "ci", "owned")))
     const owner = await findKey(fresh.store.db, "owned")
@@ -98,19 +98,9 @@ describe.each([...engines])("accounts on %s", (engine) => {
       planName: "default",
       concurrency: null,
       suspended: false,
-      balance: 0n,
     })
-    await edit(async (trx) => {
-      await postTopup(trx, { account: "owner", amount: 5n, reference: "owner-1", note: null })
-      await postTopup(trx, { account: "owner", amount: 7n, reference: "owner-2", note: null })
-      await saveAccount(trx, { name: "owner", plan: "default", concurrency: 4, suspended: true })
-    })
-    expect(await findKey(fresh.store.db, "owned")).toEqual({
-      ...owner!,
-      concurrency: 4,
-      suspended: true,
-      balance: 12n,
-    })
+    await edit((trx) => saveAccount(trx, { name: "owner", plan: "default", concurrency: 4, suspended: true }))
+    expect(await findKey(fresh.store.db, "owned")).toEqual({ ...owner!, concurrency: 4, suspended: true })
     expect(await findKey(fresh.store.db, "unknown")).toBeNull()
   })
 

@@ -30,7 +30,7 @@ function upstream(name: string, secrets: readonly string[] = ["sk-one", "sk-two"
 }
 
 function model(name: string, routes: ModelFields["routes"]): ModelFields {
-  return { name, price: { input: "1.25", output: "10" }, endpoints: ["chat"], routes }
+  return { name, price: { input: "1.25", output: "10" }, tokenizer: null, endpoints: ["chat"], routes }
 }
 
 function route(name: string, priority = 1) {
@@ -90,10 +90,14 @@ describe.each([...engines])("catalog on %s", (engine) => {
     expect(await edit((trx) => saveModel(trx, wanted))).toBe("unchanged")
     const turned = { ...wanted, routes: wanted.routes.toReversed() }
     expect(await edit((trx) => saveModel(trx, turned))).toBe("updated")
-    expect(await edit((trx) => saveModel(trx, { ...turned, price: "free", endpoints: null }))).toBe("updated")
+    const counted = { ...turned, tokenizer: "cl100k_base" } as const
+    expect(await edit((trx) => saveModel(trx, counted))).toBe("updated")
+    expect(await edit((trx) => saveModel(trx, counted))).toBe("unchanged")
+    expect(await edit((trx) => saveModel(trx, { ...counted, price: "free", endpoints: null }))).toBe("updated")
     const { models } = await readCatalog(fresh.store.db)
     expect(models.find((each) => each.name === "ordered")).toMatchObject({
       price: "free",
+      tokenizer: "cl100k_base",
       endpoints: null,
       routes: turned.routes,
     })

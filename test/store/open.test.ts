@@ -1,14 +1,19 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test"
-import { sql } from "kysely"
+import { Kysely, sql } from "kysely"
 import { openVault } from "../../src/lib/seal.ts"
 import { readCatalog } from "../../src/store/catalog.ts"
 import { type DatabaseTarget, inTransaction, openStore, type Store } from "../../src/store/db.ts"
 import { isUnavailable } from "../../src/store/errors.ts"
 import { migrateToLatest } from "../../src/store/migrate.ts"
+import { first } from "../../src/store/migrations/0001-first.ts"
+import { migrations } from "../../src/store/migrations/list.ts"
 import { savePlan } from "../../src/store/plans.ts"
+import { openPostgres } from "../../src/store/postgres.ts"
+import type { Tables } from "../../src/store/schema.ts"
 import { saveSetting } from "../../src/store/settings.ts"
+import { openSqlite } from "../../src/store/sqlite.ts"
 import { credentialContext, saveUpstream } from "../../src/store/upstreams.ts"
-import { bumpCatalogVersion } from "../../src/store/versions.ts"
+import { bumpCatalogVersion, requestsKeptSince } from "../../src/store/versions.ts"
 import { defaultPlan, engines, type FreshDatabase, freshDatabase, slowStart } from "./engines.ts"
 import { type Opener, openElsewhere } from "./processes.ts"
 
@@ -128,9 +133,28 @@ describe.each([...engines])("opening on %s", (engine) => {
         throw new Error("broken migration")
       },
     }
-    const list = { "0001-first": () => ({ async up() {} }), "0002-broken": () => broken }
+    const list = { ...migrations, "9999-broken": () => broken }
     await expect(migrateToLatest(store.db, engine, list)).rejects.toThrow("broken migration")
     await expect(sql`select * from half_done`.execute(store.db)).rejects.toThrow(/half_done/)
+  })
+
+  test("a database of the first release is brought up to date with its ledger, which stays append-only", async () => {
+    const { dialect, release } =
+      target.kind === "sqlite" ? openSqlite(target.file) : { dialect: openPostgres(target.url), release() {} }
+    const old = new Kysely<Tables>({ dialect })
+    await migrateToLatest(old, engine, { "0001-first": first })
+    await sql`insert into plans values ('p', 'default', 0, '[]', '1', 0, 0)`.execute(old)
+    await sql`insert into accounts values ('a', 'acme', 'p', null, 0, 0, 0)`.execute(old)
+    await sql`insert into ledger (account_id, kind, amount, balance_after, reference, created_at)
+      values ('a', 'topup', 7, 7, 'r', 1)`.execute(old)
+    await old.destroy()
+    release()
+    const store = await open()
+    const lines = await store.db.selectFrom("ledger").selectAll().execute()
+    expect(lines).toEqual([expect.objectContaining({ balance_after: 7n, price: null, usage_invalid: 0n })])
+    await expect(sql`update ledger set price = '{}'`.execute(store.db)).rejects.toThrow("the ledger is append-only")
+    await expect(sql`delete from ledger`.execute(store.db)).rejects.toThrow("the ledger is append-only")
+    expect(await requestsKeptSince(store.db)).toBe(0)
   })
 
   test("a process killed in the middle of its migration leaves neither lock nor half a schema", async () => {

@@ -6,6 +6,7 @@ import { type Applied, applyConfig } from "../../src/catalog/apply.ts"
 import type { ConfigDocument, ModelConfig, RouteConfig, UpstreamConfig } from "../../src/config/document.ts"
 import type { CircuitState, Events } from "../../src/core/events.ts"
 import type { AttemptRecord, Story } from "../../src/core/story.ts"
+import type { TokenUsage } from "../../src/core/usage.ts"
 import { listen } from "../../src/http/server.ts"
 import { openVault } from "../../src/lib/seal.ts"
 import { type DatabaseTarget, openStore, type Store } from "../../src/store/db.ts"
@@ -17,7 +18,7 @@ export interface TestGateway {
   readonly key: string
   readonly store: Store
   /** Every request that ended, in order. */
-  readonly stories: Story[]
+  readonly stories: ToldStory[]
   readonly failedAttempts: AttemptRecord[]
   readonly circuits: { upstream: string; state: CircuitState }[]
   readonly complaints: unknown[]
@@ -26,9 +27,14 @@ export interface TestGateway {
   /** POSTs a chat completion; an object is sent as JSON, bytes and text as they are. */
   chat(body: unknown, init?: RequestInit): Promise<Response>
   /** The story of a request once it has ended. */
-  story(response: Response): Promise<Story>
+  story(response: Response): Promise<ToldStory>
   drain(): Promise<void>
   stop(): Promise<void>
+}
+
+/** A story with its tokens at hand. */
+export interface ToldStory extends Story {
+  readonly usage: TokenUsage | null
 }
 
 export const testKey = "sk-test-acme-0123456789"
@@ -54,6 +60,7 @@ export async function startGateway(
     store,
     vault,
     events: recorded.events,
+    dataDir,
     adminToken: testAdminToken,
     allowPrivateAddresses: options.allowPrivateAddresses ?? true,
   })
@@ -109,19 +116,24 @@ function withAccount(document: ConfigDocument): ConfigDocument {
 }
 
 function recordEvents() {
-  const stories: Story[] = []
+  const stories: ToldStory[] = []
   const failedAttempts: AttemptRecord[] = []
   const circuits: { upstream: string; state: CircuitState }[] = []
   const complaints: unknown[] = []
   const events: Events = {
     attemptFailed: (_, attempt) => failedAttempts.push(attempt),
-    requestEnded: (story) => stories.push(story),
+    requestEnded: (story) => stories.push({ ...story, usage: story.measured?.tokens ?? null }),
     circuitChanged: (upstream, state) => circuits.push({ upstream, state }),
     catalogLoaded() {},
     catalogRejected: (version, problems) => complaints.push({ version, problems }),
     databaseAway: (error) => complaints.push(error),
     databaseBack() {},
     limitsDegraded: (away, why) => complaints.push({ away, why }),
+    journaling: (active, why) => complaints.push({ active, why }),
+    chargesStuck: (stuck, why) => complaints.push({ stuck, why }),
+    chargeUnposted: (record, why) => complaints.push({ record, why }),
+    recordsDropped: (count) => complaints.push({ count }),
+    journalDamaged: (problem) => complaints.push(problem),
     internalError: (_, error) => complaints.push(error),
   }
   return { stories, failedAttempts, circuits, complaints, events }
@@ -152,7 +164,7 @@ export function model(
     const fields = typeof route === "string" ? { upstream: route } : route
     return { upstream: "", model: `${name}-upstream`, priority: position + 1, weight: 100, ...fields }
   })
-  return { name, price: "free", endpoints: null, routes: whole, ...more }
+  return { name, price: "free", tokenizer: null, endpoints: null, routes: whole, ...more }
 }
 
 /** Waits until a check gives something; fails after `patienceMs`. */

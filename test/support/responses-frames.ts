@@ -19,7 +19,15 @@ export const usage = {
   output_tokens_details: { reasoning_tokens: 4 },
   total_tokens: 49,
 }
-export const used = { input: 40, cachedInput: 30, cacheWrite: 2, output: 9, reasoning: 4 }
+export const used = {
+  input: 40,
+  cachedInput: 30,
+  cacheWrite: 2,
+  audioInput: 0,
+  output: 9,
+  reasoning: 4,
+  audioOutput: 0,
+}
 export const place = { item_id: "msg_1", output_index: 0, content_index: 0 }
 export const preamble = [
   frame("response.created", 0, { response }),

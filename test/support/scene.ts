@@ -2,8 +2,7 @@ import { expect } from "bun:test"
 import type { Simulator } from "../../simulator/simulator.ts"
 import type { SimulatedVendor } from "../../simulator/vendor.ts"
 import type { ConfigDocument, RouteConfig, UpstreamConfig } from "../../src/config/document.ts"
-import type { Story } from "../../src/core/story.ts"
-import { model, startGateway, type TestGateway, upstream } from "./gateway.ts"
+import { model, startGateway, type TestGateway, type ToldStory, upstream } from "./gateway.ts"
 
 /** A gateway with vendors of its own, so that circuits and budgets of one test touch no other. */
 export interface Scene extends AsyncDisposable {
@@ -20,7 +19,7 @@ export interface Answer {
   readonly headers: Headers
   readonly bytes: Uint8Array
   readonly text: string
-  readonly story: Story
+  readonly story: ToldStory
   /** `upstream:why:outcome` of each attempt. */
   readonly attempts: readonly string[]
   /** Milliseconds between the end of an attempt and the start of the one after it. */
@@ -96,7 +95,10 @@ export function expectError(answer: Answer, status: number, type: string, code: 
     body: { error: { type, code, message: expect.any(String), request_id: id }, request_id: id },
   })
   expect(answer.headers.get("content-type")).toBe("application/json")
-  expect({ ending: answer.story.ending, error: answer.story.error }).toEqual({ ending: "failed", error: code })
+  expect({ ending: answer.story.ending, error: answer.story.error }).toEqual({
+    ending: answer.status < 500 ? "refused" : "failed",
+    error: code,
+  })
 }
 
 /** A complete answer that a client can use, with the usage the upstream told. */
@@ -149,7 +151,10 @@ export function expectInBandError(answer: Answer, before: string, type: string, 
     error: { type, code, message: expect.any(String), request_id: id },
     request_id: id,
   })
-  expect({ ending: answer.story.ending, error: answer.story.error }).toEqual({ ending: "failed", error: code })
+  expect({ ending: answer.story.ending, error: answer.story.error }).toEqual({
+    ending: "failed",
+    error: code,
+  })
 }
 
 /** A connection to the gateway that shows each read on its own. */

@@ -2,7 +2,7 @@
 
 export const facts = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1794700000, model: "up" }
 export const reported = { prompt_tokens: 17, completion_tokens: 9, total_tokens: 26 }
-export const read = { input: 17, cachedInput: 0, cacheWrite: 0, output: 9, reasoning: 0 }
+export const read = { input: 17, cachedInput: 0, cacheWrite: 0, audioInput: 0, output: 9, reasoning: 0, audioOutput: 0 }
 export const done = "data: [DONE]\n\n"
 
 export function event(chunk: object): string {

@@ -1,13 +1,15 @@
+import { producedBy } from "../../billing/produced.ts"
 import type { Bridge } from "../../bridge/translator.ts"
 import type { Endpoint } from "../../core/endpoints.ts"
 import type { JsonObject } from "../../core/json.ts"
 import { parseObject } from "../../core/json.ts"
-import type { TokenUsage } from "../../core/usage.ts"
+import { tokenReading } from "../../core/measured.ts"
+import type { UsageReading } from "../../core/usage.ts"
 import { textOf, utf8 } from "../../lib/bytes.ts"
 import type { CallCarriage } from "../protocol.ts"
 import { BridgeTap, type ErrorFrame } from "../taps/bridge.ts"
 
-type ReadUsage = (usage: unknown) => TokenUsage | null
+type ReadUsage = (usage: unknown) => UsageReading
 type ErrorBody = (status: number, body: unknown) => JsonObject
 
 /** A carriage that translates: the caller's dialect on this side, the upstream's on the other. */
@@ -29,13 +31,18 @@ export function overBridge(
       ),
     tap: (ask) => new BridgeTap(bridge.stream(ask.json()), errorFrame),
     answer: {
+      kind: "whole",
       fields: [],
       read(body, _shape, ask) {
         const answered = parseObject(textOf(body))
         if (answered === null) return { problem: "the answer is not a JSON object" }
         if (answered.error !== undefined && answered.error !== null)
           return { problem: "the answer is an error under status 200" }
-        return { ...present(bridge.answer(answered as JsonObject, ask.json())), usage: readUsage(answered.usage) }
+        return {
+          ...present(bridge.answer(answered as JsonObject, ask.json())),
+          reading: tokenReading(readUsage(answered.usage)),
+          produced: () => producedBy(endpoint, answered as JsonObject),
+        }
       },
     },
     ...(errorBody === undefined

@@ -135,12 +135,12 @@ describe("asking for usage on a stream", () => {
 
 describe("a whole answer", () => {
   const reader = native.answer
-  if (reader === "pass_on") throw new Error("chat answers are read whole")
+  if (reader.kind === "pass_on") throw new Error("chat answers are read whole")
   const asked = ask('{"model":"m"}')
   const readAnswer = async (text: string) => reader.read(utf8(text), scanJson(utf8(text), reader.fields), await asked)
   const usageOf = async (text: string) => {
     const reading = await readAnswer(text)
-    return "usage" in reading ? reading.usage : undefined
+    return "reading" in reading ? reading.reading : undefined
   }
 
   test.each(['{"choices":[]}', "{}", '{"error":null}', '{"error":{"message":"x"},"choices":[]}'])(
@@ -158,14 +158,27 @@ describe("a whole answer", () => {
     expect(
       await usageOf('{"x":{"usage":{"prompt_tokens":9}},"usage":{"prompt_tokens":1,"completion_tokens":2}}'),
     ).toEqual({
-      input: 1,
-      cachedInput: 0,
-      cacheWrite: 0,
-      output: 2,
-      reasoning: 0,
+      measured: {
+        tokens: {
+          input: 1,
+          cachedInput: 0,
+          cacheWrite: 0,
+          audioInput: 0,
+          output: 2,
+          reasoning: 0,
+          audioOutput: 0,
+        },
+      },
+      invalid: false,
     })
-    expect(await usageOf('{"x":{"usage":{"prompt_tokens":9}}}')).toBeNull()
-    expect(await usageOf('{"usage":null}')).toBeNull()
-    expect(await usageOf('{"usage":[1]}')).toBeNull()
+    const nothing = { measured: {}, invalid: false }
+    expect(await usageOf('{"x":{"usage":{"prompt_tokens":9}}}')).toEqual(nothing)
+    expect(await usageOf('{"usage":null}')).toEqual(nothing)
+    expect(await usageOf('{"usage":[1]}')).toEqual({ measured: {}, invalid: true })
+  })
+
+  test("what it produced is told for counting", async () => {
+    const reading = await readAnswer('{"choices":[{"message":{"content":"hello"}}]}')
+    expect("produced" in reading && reading.produced()).toBe("hello")
   })
 })

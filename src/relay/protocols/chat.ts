@@ -1,6 +1,8 @@
+import { producedBy } from "../../billing/produced.ts"
 import { chatToMessages } from "../../bridge/chat-to-messages.ts"
 import { messagesErrorToChat } from "../../bridge/chat-to-messages-error.ts"
 import type { Route } from "../../core/catalog.ts"
+import { tokenReading } from "../../core/measured.ts"
 import { readMessagesUsage } from "../../core/messages-usage.ts"
 import { readChatUsage } from "../../core/usage.ts"
 import { mebibyte, textOf, utf8 } from "../../lib/bytes.ts"
@@ -16,12 +18,13 @@ const native: CallCarriage = {
   body: (ask, route, { streamOptions }) => spliced(ask, route, ask.stream && streamOptions ? askForUsage(ask) : []),
   tap: () => new ChatTap(),
   answer: {
+    kind: "whole",
     fields: ["usage", "error", "choices"],
     read(body, shape) {
       const problem = disguisedError(shape, "choices")
-      return problem === null
-        ? { body, usage: readChatUsage(fieldValue(body, shape.fields.get("usage"))) }
-        : { problem }
+      if (problem !== null) return { problem }
+      const reading = tokenReading(readChatUsage(fieldValue(body, shape.fields.get("usage"))))
+      return { body, reading, produced: () => producedBy("chat", JSON.parse(textOf(body))) }
     },
   },
 }

@@ -1,6 +1,8 @@
+import { producedBy } from "../../billing/produced.ts"
 import { responseEvents } from "../../bridge/responses-events.ts"
 import { responsesToChat } from "../../bridge/responses-to-chat.ts"
 import { type JsonObject, parseObject } from "../../core/json.ts"
+import { tokenReading } from "../../core/measured.ts"
 import { readResponsesUsage } from "../../core/responses-usage.ts"
 import { readChatUsage } from "../../core/usage.ts"
 import { mebibyte, textOf, utf8 } from "../../lib/bytes.ts"
@@ -21,11 +23,16 @@ const native: CallCarriage = {
   body: (ask, route) => spliced(ask, route, askForStream(ask)),
   tap: () => new ResponsesTap(),
   answer: {
+    kind: "whole",
     fields: [],
     read(body) {
       const response = parseObject(textOf(body))
       if (response === null || !Array.isArray(response.output)) return { problem: "the answer is no response object" }
-      return { ...asEvents(response as JsonObject), usage: readResponsesUsage(response.usage) }
+      return {
+        ...asEvents(response as JsonObject),
+        reading: tokenReading(readResponsesUsage(response.usage)),
+        produced: () => producedBy("responses", response as JsonObject),
+      }
     },
   },
 }

@@ -54,6 +54,10 @@ export class BridgeTap implements StreamTap {
     return this.#translator.usage
   }
 
+  get usageInvalid(): boolean {
+    return this.#translator.usageInvalid
+  }
+
   get produced(): string {
     return this.#translator.produced
   }

@@ -31,7 +31,15 @@ describe.each([
 
   test("the sample is what it should be", () => {
     expect(whole.tap.produced).toBe("思考Grüße 👋\u2028 two")
-    expect(whole.tap.usage).toEqual({ input: 9, cachedInput: 0, cacheWrite: 0, output: 4, reasoning: 0 })
+    expect(whole.tap.usage).toEqual({
+      input: 9,
+      cachedInput: 0,
+      cacheWrite: 0,
+      audioInput: 0,
+      output: 4,
+      reasoning: 0,
+      audioOutput: 0,
+    })
     expect(whole.passed + textOf(whole.tap.closing(null))).toBe(textOf(stream))
   })
 

@@ -70,7 +70,15 @@ describe("usage", () => {
       'data:  {"choices":[] ,"id":"chatcmpl-1","usage":{"completion_tokens":4,"prompt_tokens":9.0e0}}\r\n\r\n'
     const { tap, passed } = read([delta({ content: "Hi" }), finish(), spelled, done])
     expect(passed).toBe(delta({ content: "Hi" }) + finish())
-    expect(tap.usage).toEqual({ input: 9, cachedInput: 0, cacheWrite: 0, output: 4, reasoning: 0 })
+    expect(tap.usage).toEqual({
+      input: 9,
+      cachedInput: 0,
+      cacheWrite: 0,
+      audioInput: 0,
+      output: 4,
+      reasoning: 0,
+      audioOutput: 0,
+    })
     expect(tap.wantsCount).toBe(false)
     expect(textOf(tap.closing(null))).toBe(spelled + done)
   })
@@ -134,7 +142,7 @@ describe("usage", () => {
     const { tap, passed } = read([delta({ content: "Hi" }), finish(), frame({ choices: [], usage }), done])
     expect(tap.wantsCount).toBe(true)
     expect(passed).toBe(delta({ content: "Hi" }) + finish())
-    const counted = { input: 2, cachedInput: 0, cacheWrite: 0, output: 1, reasoning: 0 }
+    const counted = { input: 2, cachedInput: 0, cacheWrite: 0, audioInput: 0, output: 1, reasoning: 0, audioOutput: 0 }
     expect(dataOf(textOf(tap.closing(counted)))).toMatchObject([
       { usage: { prompt_tokens: 2, completion_tokens: 1, total_tokens: 3 } },
     ])
@@ -153,7 +161,15 @@ describe("usage", () => {
   test("an explicit zero is a usage", () => {
     const { tap } = read([finish(), frame({ choices: [], usage: { prompt_tokens: 0, completion_tokens: 0 } }), done])
     expect(tap.wantsCount).toBe(false)
-    expect(tap.usage).toEqual({ input: 0, cachedInput: 0, cacheWrite: 0, output: 0, reasoning: 0 })
+    expect(tap.usage).toEqual({
+      input: 0,
+      cachedInput: 0,
+      cacheWrite: 0,
+      audioInput: 0,
+      output: 0,
+      reasoning: 0,
+      audioOutput: 0,
+    })
   })
 
   test("a counted one is delivered under the stream's id, model and fingerprint", () => {
@@ -163,7 +179,9 @@ describe("usage", () => {
       done,
     ])
     expect(tap.wantsCount).toBe(true)
-    const closing = textOf(tap.closing({ input: 5, cachedInput: 0, cacheWrite: 0, output: 2, reasoning: 0 }))
+    const closing = textOf(
+      tap.closing({ input: 5, cachedInput: 0, cacheWrite: 0, audioInput: 0, output: 2, reasoning: 0, audioOutput: 0 }),
+    )
     expect(closing).toBe(
       'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","system_fingerprint":"fp_1",' +
         `"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}\n\n${done}`,
@@ -272,7 +290,7 @@ describe("the end", () => {
 
   test("a stream without an id still closes", () => {
     const { tap } = read(['data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n'], "ended")
-    const counted = { input: 1, cachedInput: 0, cacheWrite: 0, output: 1, reasoning: 0 }
+    const counted = { input: 1, cachedInput: 0, cacheWrite: 0, audioInput: 0, output: 1, reasoning: 0, audioOutput: 0 }
     expect(dataOf(textOf(tap.closing(counted)))).toMatchObject([{ id: "", choices: [], usage: { total_tokens: 2 } }])
   })
 })

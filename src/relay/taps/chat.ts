@@ -1,8 +1,9 @@
+import { chatText } from "../../billing/produced.ts"
 import type { ErrorDialect } from "../../core/endpoints.ts"
 import { errorEnvelope } from "../../core/error-envelope.ts"
 import type { GatewayError } from "../../core/errors.ts"
 import { isObject, parseObject } from "../../core/json.ts"
-import { readChatUsage, type TokenUsage } from "../../core/usage.ts"
+import { readChatUsage, type TokenUsage, type UsageReading } from "../../core/usage.ts"
 import { joinBytes, utf8 } from "../../lib/bytes.ts"
 import type { SseEvent } from "../../lib/sse.ts"
 import { type Fate, ForwardingTap } from "./forwarding.ts"
@@ -21,6 +22,7 @@ export class ChatTap extends ForwardingTap implements StreamTap {
   error: string | null = null
   progress = 0
   usage: TokenUsage | null = null
+  usageInvalid = false
   produced = ""
 
   readonly #openChoices = new Set<number>()
@@ -96,10 +98,7 @@ export class ChatTap extends ForwardingTap implements StreamTap {
     if (chunk === null) return "forward"
     this.#identify(chunk)
     const usage = readChatUsage(chunk.usage)
-    if (usage !== null) {
-      this.usage = usage
-      this.#rawUsage = chunk.usage
-    }
+    if (usage !== null) this.#takeUsage(usage, chunk.usage)
     const choices = Array.isArray(chunk.choices) ? chunk.choices : []
     if (choices.length === 0) return this.#readWithoutChoices(chunk, usage)
     this.progress += 1
@@ -110,10 +109,19 @@ export class ChatTap extends ForwardingTap implements StreamTap {
     return "forward"
   }
 
+  /** The last word counts; one that cannot be charged by gives way to the counted usage. */
+  #takeUsage(usage: TokenUsage | "invalid", raw: unknown): void {
+    this.usageInvalid = usage === "invalid"
+    this.usage = usage === "invalid" ? null : usage
+    this.#rawUsage = usage === "invalid" ? null : raw
+    if (usage === "invalid") this.dropHeld()
+  }
+
   /** A chunk with no choices is the usage chunk, or preamble such as a vendor's filter results. */
-  #readWithoutChoices(chunk: Record<string, unknown>, usage: TokenUsage | null): Fate {
-    // A usage that cannot be read gives way to the counted one, or the caller would get two.
-    if (usage === null) return isObject(chunk.usage) ? "drop" : "forward"
+  #readWithoutChoices(chunk: Record<string, unknown>, usage: UsageReading): Fate {
+    if (usage === null) return "forward"
+    // Told to the caller as well it would be a second usage beside the counted one.
+    if (usage === "invalid") return "drop"
     this.progress += 1
     if (Array.isArray(chunk.choices) && chunk.id === this.#identity?.id) return "hold"
     // Clients stumble over a usage chunk without choices or with a foreign id: ours takes its place at the end.
@@ -164,24 +172,10 @@ function plainText(choice: unknown): string | null {
 
 /** What a delta adds to the answer; null when it carries nothing of it, like the role-only first chunk. */
 function deltaText(delta: Record<string, unknown>): string | null {
-  let text: string | null = null
-  for (const name of ["content", "reasoning_content", "reasoning", "refusal"]) {
-    const part = delta[name]
-    if (typeof part === "string" && part !== "") text = (text ?? "") + part
-  }
-  if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
-    text ??= ""
-    for (const call of delta.tool_calls) text += functionText(isObject(call) ? call.function : null)
-  }
-  if (isObject(delta.function_call)) text = (text ?? "") + functionText(delta.function_call)
-  if (isObject(delta.audio)) text ??= ""
-  return text
-}
-
-function functionText(call: unknown): string {
-  if (!isObject(call)) return ""
-  const name = typeof call.name === "string" ? call.name : ""
-  return name + (typeof call.arguments === "string" ? call.arguments : "")
+  const text = chatText(delta)
+  if (text !== "") return text
+  const isCall = (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) || isObject(delta.function_call)
+  return isCall || isObject(delta.audio) ? "" : null
 }
 
 function chatUsage(usage: TokenUsage): Record<string, number> {

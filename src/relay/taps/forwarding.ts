@@ -1,11 +1,14 @@
 import { joinBytes, utf8 } from "../../lib/bytes.ts"
-import { type SseEvent, SseSplitter } from "../../lib/sse.ts"
+import { defaultMaxEventBytes, type SseEvent, SseSplitter } from "../../lib/sse.ts"
 
 const LF = 0x0a
 const CR = 0x0d
 
-/** What is to become of an event's bytes: passed on, kept for the end, left out, or the stream's own end marker. */
-export type Fate = "forward" | "hold" | "drop" | "end"
+/**
+ * What is to become of an event's bytes: passed on, kept for the end, kept until another event shows that it was not the last,
+ * kept behind what is kept already, left out, or the stream's own end marker.
+ */
+export type Fate = "forward" | "hold" | "wait" | "follow" | "drop" | "end"
 
 /**
  * Passes a stream on byte for byte, event by event: a protocol reads each event and decides its fate. Only whole events are
@@ -15,9 +18,15 @@ export abstract class ForwardingTap {
   /** The upstream's own end marker was seen; whatever follows it is ignored. */
   ended = false
 
-  readonly #splitter = new SseSplitter()
+  readonly #splitter: SseSplitter
   #held: Uint8Array[] | null = null
+  /** What is held goes on before the next event. */
+  #waiting = false
   #marker: Uint8Array | null = null
+
+  constructor(maxEventBytes: number = defaultMaxEventBytes) {
+    this.#splitter = new SseSplitter(maxEventBytes)
+  }
 
   push(chunk: Uint8Array): Uint8Array | null {
     if (this.ended) return null
@@ -39,6 +48,11 @@ export abstract class ForwardingTap {
     return this.#splitter.isBetweenEvents
   }
 
+  /** An event was too long to be read and was passed on all the same. */
+  protected get overflowed(): boolean {
+    return this.#splitter.overflowed
+  }
+
   /** Reads an event that carries data. */
   protected abstract read(event: SseEvent, data: string): Fate
 
@@ -52,6 +66,7 @@ export abstract class ForwardingTap {
 
   protected dropHeld(): void {
     this.#held = null
+    this.#waiting = false
   }
 
   /** The bytes of the end marker as the upstream wrote them. */
@@ -64,8 +79,9 @@ export abstract class ForwardingTap {
     const parts: Uint8Array[] = []
     for (const event of events) {
       const fate = this.#fateOf(event)
+      if (this.#waiting && fate !== "follow" && fate !== "end") parts.push(...this.#release())
       if (fate === "forward") continue
-      if (event.start > from) parts.push(bytes.subarray(from, event.start))
+      if (event.start > from) this.#pass(bytes.subarray(from, event.start), parts)
       from = event.end
       const own = bytes.slice(event.start, event.end)
       if (fate === "end") {
@@ -74,22 +90,38 @@ export abstract class ForwardingTap {
         return parts.length === 0 ? null : joinBytes(parts)
       }
       if (fate === "drop") continue
-      if (event.data !== null) this.#held = [own]
-      else this.#held?.push(own)
+      if (fate === "follow") this.#held?.push(own)
+      else this.#held = [own]
+      this.#waiting ||= fate === "wait"
     }
     if (from < consumed) {
       const rest = from === 0 && consumed === bytes.length ? bytes : bytes.subarray(from, consumed)
-      // Line ends behind a held event, such as the second half of its last CRLF, must not overtake it.
-      if (this.#held !== null && rest.every(isLineEnd)) this.#held.push(rest.slice())
-      else parts.push(rest)
+      this.#pass(rest, parts)
     }
     return parts.length === 0 ? null : joinBytes(parts)
+  }
+
+  /** Line ends behind a held event, such as the second half of its last CRLF, must not overtake it. */
+  #pass(bytes: Uint8Array, parts: Uint8Array[]): void {
+    if (this.#held !== null && bytes.every(isLineEnd)) {
+      this.#held.push(bytes.slice())
+      return
+    }
+    if (this.#waiting) parts.push(...this.#release())
+    parts.push(bytes)
+  }
+
+  #release(): readonly Uint8Array[] {
+    const released = this.#held ?? []
+    this.#held = null
+    this.#waiting = false
+    return released
   }
 
   #fateOf(event: SseEvent): Fate {
     if (event.data !== null) return this.read(event, event.data)
     // Comments after a held event stay behind it, so that an ordinary stream passes byte for byte.
-    return this.#held === null ? "forward" : "hold"
+    return this.#held === null ? "forward" : "follow"
   }
 }
 

@@ -1,3 +1,4 @@
+import { calledName, producedBy } from "../../billing/produced.ts"
 import type { GatewayError } from "../../core/errors.ts"
 import { isObject, parseObject } from "../../core/json.ts"
 import { readResponsesUsage } from "../../core/responses-usage.ts"
@@ -10,6 +11,17 @@ import type { StreamState, StreamTap } from "./tap.ts"
 
 const finalTypes: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.failed"])
 
+/** Deltas of what the model itself writes; others bring sounds, transcripts of them, or what a vendor's own tool made. */
+const producedTypes: ReadonlySet<string> = new Set([
+  "response.output_text.delta",
+  "response.refusal.delta",
+  "response.reasoning_text.delta",
+  "response.reasoning_summary_text.delta",
+  "response.function_call_arguments.delta",
+  "response.custom_tool_call_input.delta",
+  "response.mcp_call_arguments.delta",
+])
+
 /** Reads a stream of the responses API. Every event passes unchanged; the final one is its end marker. */
 export class ResponsesTap extends ForwardingTap implements StreamTap {
   readonly countable = true
@@ -17,6 +29,7 @@ export class ResponsesTap extends ForwardingTap implements StreamTap {
   error: string | null = null
   progress = 0
   usage: TokenUsage | null = null
+  usageInvalid = false
   produced = ""
   /** The usage stands in the final event, which is the upstream's own: nothing is added to it. */
   readonly wantsCount = false
@@ -52,7 +65,8 @@ export class ResponsesTap extends ForwardingTap implements StreamTap {
       return "forward"
     }
     if (finalTypes.has(type)) return this.#readFinal(value)
-    if (type.endsWith(".delta")) this.#readDelta(value.delta)
+    if (type.endsWith(".delta")) this.#readDelta(value.delta, producedTypes.has(type))
+    else if (type === "response.output_item.added") this.produced += calledName(value.item)
     else if (type.endsWith(".done")) this.begun = true
     return "forward"
   }
@@ -61,18 +75,22 @@ export class ResponsesTap extends ForwardingTap implements StreamTap {
     this.begun = true
     this.failed = value.type === "response.failed"
     const response = isObject(value.response) ? value.response : {}
-    this.usage = readResponsesUsage(response.usage)
+    // Some upstreams send no deltas, only what became of them.
+    if (this.produced === "") this.produced = producedBy("responses", response)
+    const usage = readResponsesUsage(response.usage)
+    this.usageInvalid = usage === "invalid"
+    this.usage = usage === "invalid" ? null : usage
     return "end"
   }
 
-  #readDelta(delta: unknown): void {
+  #readDelta(delta: unknown, isProduced: boolean): void {
     if (typeof delta !== "string") {
       this.begun = true
       return
     }
     if (delta === "") return
     this.begun = true
-    this.produced += delta
+    if (isProduced) this.produced += delta
   }
 }
 

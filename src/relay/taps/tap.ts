@@ -1,5 +1,6 @@
 import type { ErrorDialect } from "../../core/endpoints.ts"
 import type { GatewayError } from "../../core/errors.ts"
+import type { Measured } from "../../core/measured.ts"
 import type { TokenUsage } from "../../core/usage.ts"
 
 /** How an upstream's stream stands. `complete`: it may be ended as a success. */
@@ -25,7 +26,13 @@ export interface StreamTap {
   readonly error: string | null
   /** Grows with each event that is neither a comment nor a ping. */
   readonly progress: number
+  /** What may have been the last event is held back until it is known; there is no sense in waiting long for another. */
+  readonly lingering?: boolean
   readonly usage: TokenUsage | null
+  /** What the stream said of other things that are charged by, tokens included; absent where it is made of tokens alone. */
+  readonly measured?: Partial<Measured>
+  /** It said something that cannot be charged by. */
+  readonly usageInvalid: boolean
   /** What the model has produced so far, for counting where the upstream does not. */
   readonly produced: string
   /** Whether tokens are what this stream is made of. */
