@@ -5,13 +5,13 @@ import type { JsonValue } from "../core/json.ts"
 import type { VendorCall, VendorContext } from "../core/vendor-job.ts"
 import { blankOut, mebibyte, utf8 } from "../lib/bytes.ts"
 import { pause } from "../lib/pause.ts"
+import { type Failure, failure } from "../routing/failure.ts"
 import { callVendor, type Downloaded, download, type VendorReply } from "../upstream/client.ts"
 import { Forbidden, refusePrivate } from "../upstream/guard.ts"
 import { blankHeaders, clientHeaders, strangerHeaders, upstreamHeaders } from "../upstream/headers.ts"
 import { mayCarryCredential } from "../vendors/hosts.ts"
 import { type ResponseFormat, readImageAsk } from "../vendors/image/ask.ts"
 import type { AttemptTerms, WholeAnswer } from "./answer.ts"
-import { type Failure, failure } from "./failure.ts"
 
 /** How soon a job is asked after: quickly at first, then less and less often. */
 const polling = { firstMs: 400, growth: 1.4, mostMs: 3000 } as const

@@ -4,13 +4,13 @@ import { nobodyListens } from "../../test/support/events.ts"
 import type { Route } from "../core/catalog.ts"
 import { GatewayError } from "../core/errors.ts"
 import type { Story } from "../core/story.ts"
+import { repeatBudget } from "../routing/repeat-budget.ts"
+import { upstreamLoad } from "../routing/upstream-load.ts"
 import { credentialPools } from "../upstream/credentials.ts"
 import { upstreamHealth } from "../upstream/health.ts"
 import { readAsk } from "./ask.ts"
 import { chat } from "./protocols/chat.ts"
-import { repeatBudget } from "./repeat-budget.ts"
 import { findAnswer, type Journey, type TravelParts } from "./travel.ts"
-import { upstreamLoad } from "./upstream-load.ts"
 
 /** One upstream with room for one call, at an address where nothing answers. */
 const upstream = sampleUpstream("a", { concurrency: 1 })

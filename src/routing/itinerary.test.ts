@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { sampleRoute as route } from "../../test/support/catalog-samples.ts"
 import type { Route } from "../core/catalog.ts"
 import type { Verdict } from "./failure.ts"
-import { Itinerary, inOrder, mostAttempts, type RoutingView, repeatPauseMs, type Step } from "./routing.ts"
+import { Itinerary, inOrder, mostAttempts, type RoutingView, repeatPauseMs, type Step } from "./itinerary.ts"
 
 /** Chance with a seed (mulberry32), so that a draw can be told in advance. */
 function seeded(seed: number): () => number {
