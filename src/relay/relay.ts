@@ -1,16 +1,13 @@
-import type { Ledger } from "../billing/ledger.ts"
+import type { Call } from "../admission/call.ts"
+import { modelFor, takeSlot } from "../admission/gates.ts"
+import { beginStory, endStory, endStoryWith, type StoryParts } from "../admission/story.ts"
 import type { TokenCounter } from "../billing/tokens.ts"
-import { concurrencyLimit, planAllows, planOf } from "../catalog/plans.ts"
+import { planOf } from "../catalog/plans.ts"
 import { tariffFor } from "../catalog/tariffs.ts"
-import type { Model, Plan, Route, Snapshot } from "../core/catalog.ts"
-import type { ErrorDialect } from "../core/endpoints.ts"
-import { type ErrorCode, GatewayError } from "../core/errors.ts"
+import type { Snapshot } from "../core/catalog.ts"
 import { nothingRead } from "../core/measured.ts"
-import { chargeFor, type Tariff } from "../core/price.ts"
-import type { Principal } from "../core/principal.ts"
-import type { Ending, Story } from "../core/story.ts"
+import type { Story } from "../core/story.ts"
 import type { TokenUsage } from "../core/usage.ts"
-import type { Limiter } from "../limits/limiter.ts"
 import { errorFor, type Failure } from "../routing/failure.ts"
 import { streamHeaders } from "../upstream/headers.ts"
 import type { BegunFlow, BegunStream, WholeAnswer } from "./answer.ts"
@@ -18,31 +15,14 @@ import { readAsk } from "./ask.ts"
 import { deliver, type StreamEnd } from "./delivery.ts"
 import { passOn } from "./flow.ts"
 import { countTokens, measure, pricedByTokens } from "./measure.ts"
-import type { Ask, Protocol } from "./protocol.ts"
-import { recordOf } from "./record.ts"
+import type { Protocol } from "./protocol.ts"
 import { type Answered, findAnswer, type Journey, type TravelParts } from "./travel.ts"
 
 /** Nobody is there to read it; the number is for logs, as nginx writes it. */
 const clientClosedRequest = 499
 
-/** One admitted call of the model API. */
-export interface Call {
-  readonly requestId: string
-  readonly request: Request
-  /** The query string with its question mark, or nothing. */
-  readonly query: string
-  readonly principal: Principal
-  readonly dialect: ErrorDialect
-  /** By `performance.now()`. */
-  readonly startedAt: number
-  /** To be called exactly once when the response is over, unless `relay` throws. */
-  ended(): void
-}
-
-export interface RelayParts extends TravelParts {
-  readonly limiter: Limiter
+export interface RelayParts extends TravelParts, StoryParts {
   readonly counter: TokenCounter
-  readonly ledger: Ledger
   readonly allowPrivateAddresses: boolean
   snapshot(): Snapshot
 }
@@ -52,8 +32,8 @@ export async function relay(call: Call, protocol: Protocol, house: RelayParts): 
   const ask = await readAsk(call.request, protocol)
   const snapshot = house.snapshot()
   const plan = planOf(snapshot, call.principal)
-  const { model, routes } = modelFor(ask.model, snapshot, plan, protocol)
-  const story = beginStory(call, protocol, ask, tariffFor(snapshot, model, plan))
+  const { model, routes } = modelFor(ask.model, snapshot, plan, protocol.endpoint)
+  const story = beginStory(call, protocol.endpoint, ask, tariffFor(snapshot, model, plan))
   try {
     const admitted = house.ledger.admit(call.principal.accountId)
     if (admitted instanceof Promise) await admitted
@@ -74,43 +54,9 @@ export async function relay(call: Call, protocol: Protocol, house: RelayParts): 
     if (found.kind === "failure") return await refuse(found, journey, call, house)
     return await hand(found, journey, call, house)
   } catch (error) {
-    story.status = error instanceof GatewayError ? error.status : 500
-    const code = error instanceof GatewayError ? error.code : "internal_error"
-    await endStory(story, story.status < 500 ? "refused" : "failed", code, call, house)
+    await endStoryWith(error, story, call, house)
     throw error
   }
-}
-
-/** Unknown and not allowed are one answer, so that a plan does not reveal what others have. */
-function modelFor(
-  name: string,
-  snapshot: Snapshot,
-  plan: Plan,
-  protocol: Protocol,
-): { readonly model: Model; readonly routes: readonly Route[] } {
-  const model = snapshot.models.get(name)
-  if (model === undefined || !planAllows(plan, name)) {
-    throw new GatewayError(
-      "model_not_found",
-      `the model "${printable(name)}" does not exist or you do not have access to it`,
-    )
-  }
-  const routes = snapshot.routes(model, protocol.endpoint)
-  if (routes.length === 0) {
-    throw new GatewayError("model_not_found", `the model "${printable(name)}" is not available on this endpoint`)
-  }
-  return { model, routes }
-}
-
-/** Waits only where the limiter does: within one process there is nothing to wait for. */
-function takeSlot(call: Call, plan: Plan, limiter: Limiter): Promise<void> | void {
-  const { principal } = call
-  const taken = limiter.take(principal.accountId, concurrencyLimit(plan, principal), call.requestId)
-  return taken instanceof Promise ? taken.then(refuseUnless) : refuseUnless(taken)
-}
-
-function refuseUnless(taken: boolean): void {
-  if (!taken) throw new GatewayError("concurrency_limit", "concurrency limit reached")
 }
 
 /** Hands an answer to the caller: at once, as a stream of events, or as it comes. */
@@ -226,62 +172,4 @@ async function refuse(failure: Failure, journey: Journey, call: Call, house: Rel
   await endStory(journey.story, "refused", null, call, house)
   const headers = { ...answer.headers, "x-request-id": call.requestId }
   return new Response(answer.body, { status: answer.status, headers })
-}
-
-function beginStory(call: Call, protocol: Protocol, ask: Ask, tariff: Tariff): Story {
-  const { principal } = call
-  return {
-    requestId: call.requestId,
-    endpoint: protocol.endpoint,
-    accountId: principal.accountId,
-    account: principal.accountName,
-    keyId: principal.keyId,
-    key: principal.keyName,
-    model: ask.model,
-    stream: ask.stream,
-    attempts: [],
-    tariff,
-    firstTokenAt: null,
-    endedAt: null,
-    status: 200,
-    error: null,
-    ending: null,
-    measured: null,
-    waived: false,
-    estimated: false,
-    usageInvalid: false,
-    charge: 0n,
-    price: null,
-  }
-}
-
-/** The one end of every request: its slot goes back, it is charged and put on record, and its story is complete. */
-async function endStory(
-  story: Story,
-  ending: Ending,
-  error: ErrorCode | null,
-  call: Call,
-  house: RelayParts,
-): Promise<void> {
-  if (story.ending !== null) return
-  house.limiter.give(call.principal.accountId, call.requestId)
-  story.ending = ending
-  story.error = error
-  story.endedAt = performance.now() - call.startedAt
-  try {
-    if (story.measured !== null && !story.waived) {
-      const { amount, price } = chargeFor(story.tariff, story.measured)
-      story.charge = amount
-      story.price = price
-    }
-    const durable = house.ledger.settle(recordOf(story, ending, story.endedAt))
-    if (durable instanceof Promise) await durable
-  } finally {
-    house.events.requestEnded(story)
-    call.ended()
-  }
-}
-
-function printable(name: string): string {
-  return JSON.stringify(name.slice(0, 100)).slice(1, -1)
 }
