@@ -1,7 +1,8 @@
+import type { Ask } from "../admission/ask.ts"
 import type { Reading } from "../core/measured.ts"
 import type { Credential } from "../upstream/credentials.ts"
 import type { Meter } from "./meter.ts"
-import type { Ask, Carriage } from "./protocol.ts"
+import type { Carriage } from "./protocol.ts"
 import type { StreamTap } from "./taps/tap.ts"
 
 /** A whole answer, read to its end. */

@@ -1,3 +1,4 @@
+import type { Ask } from "../admission/ask.ts"
 import type { Route, Upstream } from "../core/catalog.ts"
 import { GatewayError } from "../core/errors.ts"
 import { blankOut, joinBytes, mebibyte, textOf } from "../lib/bytes.ts"
@@ -8,7 +9,7 @@ import { blankHeaders, clientHeaders, upstreamHeaders } from "../upstream/header
 import type { Answer, AttemptTerms, BegunFlow, BegunStream, StreamReader, WholeAnswer } from "./answer.ts"
 import { runImageJob } from "./image-job.ts"
 import type { Meter } from "./meter.ts"
-import type { Ask, CallCarriage, WholeReader } from "./protocol.ts"
+import type { CallCarriage, WholeReader } from "./protocol.ts"
 
 /** The largest whole answer, error answer and held-back preamble the gateway collects. */
 const mostAnswerBytes = 100 * mebibyte

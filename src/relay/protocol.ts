@@ -1,56 +1,23 @@
+import type { Ask, AskRules } from "../admission/ask.ts"
 import type { Route } from "../core/catalog.ts"
 import type { Endpoint } from "../core/endpoints.ts"
 import type { ImageVendor } from "../core/image-vendor.ts"
-import type { JsonObject } from "../core/json.ts"
 import type { Measured, Reading } from "../core/measured.ts"
-import type { Edit, JsonShape } from "../lib/json-bytes.ts"
-import type { Pieces } from "../lib/pieces.ts"
+import type { JsonShape } from "../lib/json-bytes.ts"
 import type { Payload } from "../upstream/client.ts"
 import type { Meter } from "./meter.ts"
 import type { StreamTap } from "./taps/tap.ts"
 
-/** A request as it was asked: the caller's bytes, and what in them is the gateway's business. */
-export interface Ask {
-  /** The caller's bytes. */
-  readonly body: Pieces
-  readonly model: string
-  readonly stream: boolean
-  /** Where the fields a protocol reads stand; null for a multipart body. */
-  readonly shape: JsonShape | null
-  /** The change that puts another model's name into the bytes. */
-  nameModel(name: string): Edit
-  /** The parts of a form with this name; none for a JSON body. */
-  parts(name: string): readonly FormPart[]
-  /** The whole request as an object, for those who must translate it; parsed once. */
-  json(): JsonObject
-}
-
-/** One part of a multipart body. */
-export interface FormPart {
-  readonly isFile: boolean
-  /** The content in one array, a copy where it arrived in pieces. */
-  bytes(): Uint8Array
-}
-
 /** What the relay has to know about one endpoint of the model API. */
-export interface Protocol {
+export interface Protocol extends AskRules {
   readonly endpoint: Endpoint
-  /** The largest request body, in bytes. */
-  readonly bodyLimit: number
-  readonly bodies: readonly BodyKind[]
-  /** Top-level request fields the gateway reads besides `model` and `stream`; each may stand there once. */
-  readonly requestFields: readonly string[]
   /** What the request alone tells of what is charged by. */
   measureRequest?(ask: Ask): Partial<Measured>
   /** The length of what was uploaded, in millionths of a second, where the upstream does not say it. */
   estimateLength?(ask: Ask): number
-  /** Answers as a stream whatever the caller asked. */
-  readonly alwaysStreams?: true
   /** How a route carries this endpoint: by the same one, or by another over a bridge. */
   carriage(route: Route): Carriage
 }
-
-export type BodyKind = "json" | "multipart"
 
 /** One way to carry a request to an upstream and its answer back: in one call, or as a job that is asked after. */
 export type Carriage = CallCarriage | JobCarriage

@@ -1,3 +1,4 @@
+import type { Ask } from "../admission/ask.ts"
 import type { Model, Route, Upstream } from "../core/catalog.ts"
 import { GatewayError } from "../core/errors.ts"
 import type { Events } from "../core/events.ts"
@@ -11,7 +12,7 @@ import type { Credential } from "../upstream/credentials.ts"
 import type { Health } from "../upstream/health.ts"
 import type { Answer } from "./answer.ts"
 import { attempt } from "./attempt.ts"
-import type { Ask, Protocol } from "./protocol.ts"
+import type { Protocol } from "./protocol.ts"
 
 /** What the search for an answer uses of the house. */
 export interface TravelParts {

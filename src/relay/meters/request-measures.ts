@@ -1,7 +1,7 @@
+import type { Ask } from "../../admission/ask.ts"
 import type { Measured } from "../../core/measured.ts"
 import { traits } from "../../core/media-usage.ts"
 import { textOf } from "../../lib/bytes.ts"
-import type { Ask } from "../protocol.ts"
 
 /** Request fields of speech that are charged by. */
 export const speechFields = ["input"] as const

@@ -1,6 +1,6 @@
+import type { Ask } from "../../admission/ask.ts"
 import { microsecondsOf } from "../../core/measured.ts"
 import { mediaDuration } from "../../lib/media/duration.ts"
-import type { Ask } from "../protocol.ts"
 
 /** 128 kbit/s, as usual for an upload that does not tell its length. */
 const usualBytesPerSecond = 16_000

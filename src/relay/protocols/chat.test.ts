@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import { sampleRoute } from "../../../test/support/catalog-samples.ts"
+import { readAsk } from "../../admission/ask.ts"
 import { GatewayError } from "../../core/errors.ts"
 import { joinBytes, textOf, utf8 } from "../../lib/bytes.ts"
 import { scanJson } from "../../lib/json-bytes.ts"
-import { readAsk } from "../ask.ts"
 import { chat } from "./chat.ts"
 
 function ask(body: string) {

@@ -1,8 +1,9 @@
+import type { Ask } from "../../admission/ask.ts"
 import type { Route } from "../../core/catalog.ts"
 import { mebibyte, textOf } from "../../lib/bytes.ts"
 import { type Edit, type Field, type JsonShape, spliceBytes } from "../../lib/json-bytes.ts"
 import type { Payload } from "../../upstream/client.ts"
-import type { Ask, BodyOptions } from "../protocol.ts"
+import type { BodyOptions } from "../protocol.ts"
 
 /** Bodies above this are sent in pieces, without a copy. */
 const largeBytes = mebibyte
