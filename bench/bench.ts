@@ -3,12 +3,13 @@
  * shared machine say little, so only the CPU time of the measured process counts.
  */
 import { parseArgs } from "node:util"
+import { benchCharges, CHARGES } from "./charges.ts"
 import { residentMegabytes } from "./cpu.ts"
 import { type Dose, type Effort, FULL, measureRound, QUICK, type Round } from "./measure.ts"
 import { CHUNK_GAP_MS, findNginx, startUpstream } from "./nginx.ts"
 import { openWorkshop, type Running, type Workshop } from "./processes.ts"
-import { judge, type Result, renderTable } from "./table.ts"
-import { FLOOR, PRODUCT, type Target, targets } from "./targets.ts"
+import { judge, median, type Result, renderTable, type Verdict } from "./table.ts"
+import { FLOOR, PRODUCT, type Scene, type Target, targets } from "./targets.ts"
 import { CHUNKS_PER_STREAM } from "./traffic.ts"
 
 /** Memory counts as idle this long after the start, when the start's own garbage had its chance to go. */
@@ -16,14 +17,19 @@ const SETTLE_MS = 1_000
 const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const
 
 const USAGE = `usage: npm run bench -- [--quick] [--strict] [--only NAME]...
-  --quick   two shorter rounds (under 30 s instead of under 90 s)
+  --quick   two shorter rounds (under 60 s instead of under 150 s)
   --strict  exit 1 when a budget is missed
-  --only    measure only this target (${targets.map((target) => target.name).join(", ")}); may be repeated`
+  --only    measure only this (${names().join(", ")}); may be repeated`
+
+function names(): readonly string[] {
+  return [...targets.map((target) => target.name), CHARGES]
+}
 
 interface Options {
   readonly effort: Effort
   readonly strict: boolean
   readonly chosen: readonly Target[]
+  readonly charges: boolean
 }
 
 interface Entrant {
@@ -43,15 +49,28 @@ function readOptions(args: readonly string[]): Options {
     },
   })
   for (const name of values.only) {
-    if (!targets.some((target) => target.name === name)) throw new Error(`--only ${name}: there is no such target`)
+    if (!names().includes(name)) throw new Error(`--only ${name}: there is no such target`)
   }
-  const chosen = targets.filter((target) => values.only.length === 0 || values.only.includes(target.name))
-  return { effort: values.quick ? QUICK : FULL, strict: values.strict, chosen }
+  const isChosen = (name: string) => values.only.length === 0 || values.only.includes(name)
+  return {
+    effort: values.quick ? QUICK : FULL,
+    strict: values.strict,
+    chosen: targets.filter((target) => isChosen(target.name)),
+    charges: isChosen(CHARGES),
+  }
 }
 
 async function bench(options: Options, workshop: Workshop): Promise<number> {
   const nginx = findNginx()
   const upstream = await startUpstream(nginx, workshop)
+  const verdicts = [
+    ...(options.chosen.length > 0 ? await benchTargets(options, { nginx, upstream, workshop }) : []),
+    ...(options.charges ? await benchCharges(options.effort, { upstream, workshop }) : []),
+  ]
+  return options.strict && verdicts.some((verdict) => verdict.over) ? EXIT.failed : EXIT.ok
+}
+
+async function benchTargets(options: Options, { nginx, upstream, workshop }: Scene): Promise<readonly Verdict[]> {
   console.log(`floor: nginx ${nginx.version}, plain proxy, 1 worker; upstream: nginx with its echo module`)
   console.log(
     `streams: ${CHUNKS_PER_STREAM} chunks, ${CHUNK_GAP_MS} ms apart; a chunk's cost includes its share of the request`,
@@ -70,7 +89,7 @@ async function bench(options: Options, workshop: Workshop): Promise<number> {
       console.log(describeRound(number, entrant.target.name, round))
     }
   }
-  return report(entrants.map(resultOf), options.strict)
+  return report(entrants.map(resultOf))
 }
 
 async function busy({ target, running }: Entrant, dose: Dose): Promise<Round> {
@@ -88,14 +107,6 @@ function describeRound(number: number, name: string, round: Round): string {
   return `round ${number} ${name}: ${requests}; ${chunks} (${round.readsPerChunk.toFixed(2)} reads per chunk)`
 }
 
-/** The median, because noise goes both ways: a busy neighbour adds CPU, a saturated target saves wake-ups. */
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const upper = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
-  const lower = sorted[Math.floor((sorted.length - 1) / 2)] ?? Number.NaN
-  return (lower + upper) / 2
-}
-
 function resultOf({ target, idleMegabytes, rounds }: Entrant): Result {
   return {
     name: target.name,
@@ -106,14 +117,14 @@ function resultOf({ target, idleMegabytes, rounds }: Entrant): Result {
   }
 }
 
-function report(results: readonly Result[], strict: boolean): number {
+function report(results: readonly Result[]): readonly Verdict[] {
   const floor = results.find((result) => result.name === FLOOR)
   const product = results.find((result) => result.name === PRODUCT)
   console.log(`\n${renderTable(results, floor)}`)
-  if (product === undefined) return EXIT.ok
+  if (product === undefined) return []
   const verdicts = judge(product, floor)
   console.log(`\n${verdicts.map((verdict) => verdict.line).join("\n")}`)
-  return strict && verdicts.some((verdict) => verdict.over) ? EXIT.failed : EXIT.ok
+  return verdicts
 }
 
 async function main(): Promise<number> {

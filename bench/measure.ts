@@ -49,21 +49,26 @@ export interface Round {
 const expectedAnswer = Buffer.from(answerJson)
 const expectedStream = Buffer.from(streamEvents.join(""))
 
-/** Throws when any answer was wrong: numbers of a target that answers wrongly mean nothing. */
-export async function measureRound(target: Target, running: Running, dose: Dose): Promise<Round> {
-  const asks = {
+/** What requests for plain answers cost a target. */
+export async function measureAnswers(path: string, running: Running, ms: number): Promise<Cost> {
+  return costOf(running, {
     url: running.url,
-    request: requestBytes(target.answerPath, ANSWER_MODEL, false),
+    request: requestBytes(path, ANSWER_MODEL, false),
     expected: expectedAnswer,
     connections: REQUEST_CONNECTIONS,
-  }
+    mayAsk: before(ms),
+  })
+}
+
+/** Throws when any answer was wrong: numbers of a target that answers wrongly mean nothing. */
+export async function measureRound(target: Target, running: Running, dose: Dose): Promise<Round> {
   const streams = {
     url: running.url,
     request: requestBytes(target.streamPath, STREAM_MODEL, true),
     expected: expectedStream,
     connections: CONCURRENT_STREAMS,
   }
-  const asked = await costOf(running, { ...asks, mayAsk: before(dose.requestsMs) })
+  const asked = await measureAnswers(target.answerPath, running, dose.requestsMs)
   const streamed = await costOf(running, { ...streams, mayAsk: (sent) => sent < dose.streams })
   const chunks = streamed.tally.answers * CHUNKS_PER_STREAM
   return {
@@ -76,8 +81,13 @@ export async function measureRound(target: Target, running: Running, dose: Dose)
   }
 }
 
+export interface Cost {
+  readonly micros: number
+  readonly tally: Tally
+}
+
 /** Nothing is in flight at either end, so all CPU in between belongs to the counted answers. */
-async function costOf(running: Running, load: Load): Promise<{ micros: number; tally: Tally }> {
+async function costOf(running: Running, load: Load): Promise<Cost> {
   const before = cpuMicros(running.pid)
   const tally = await driveRightly(load)
   await Bun.sleep(AFTERWORK_MS)

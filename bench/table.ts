@@ -7,7 +7,7 @@ export interface Result {
   readonly loadedMegabytes: number
 }
 
-const BUDGET = { perRequest: 6, perChunk: 2.5, idleMegabytes: 80 } as const
+const BUDGET = { perRequest: 6, perChunk: 2.5, idleMegabytes: 80, perCharged: 1.6 } as const
 
 export interface Verdict {
   readonly line: string
@@ -51,6 +51,21 @@ export function judge(product: Result, floor: Result | undefined): readonly Verd
       idleMegabytes > BUDGET.idleMegabytes,
     ),
   ]
+}
+
+/** What charging costs on one engine, beside the same request with billing off. */
+export function judgeCharged(engine: string, microsOn: number, microsOff: number): Verdict {
+  const times = microsOn / microsOff
+  const text = `request with its charge, ${engine}: ${times.toFixed(2)}x billing off (budget ${BUDGET.perCharged}x)`
+  return verdict(text, times > BUDGET.perCharged)
+}
+
+/** The median, because noise goes both ways: a busy neighbour adds CPU, a saturated target saves wake-ups. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const upper = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+  const lower = sorted[Math.floor((sorted.length - 1) / 2)] ?? Number.NaN
+  return (lower + upper) / 2
 }
 
 function verdict(text: string, over: boolean): Verdict {

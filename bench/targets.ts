@@ -26,6 +26,8 @@ const UPSTREAM_PATHS = { answerPath: "/answer/v1/chat/completions", streamPath: 
 
 export const FLOOR = "nginx"
 export const PRODUCT = "tollgate"
+/** Where Tollgate takes both kinds of request. */
+export const PRODUCT_PATH = "/v1/chat/completions"
 
 export const targets: readonly Target[] = [
   {
@@ -45,21 +47,32 @@ export const targets: readonly Target[] = [
   },
   {
     name: PRODUCT,
-    answerPath: "/v1/chat/completions",
-    streamPath: "/v1/chat/completions",
-    start: startTollgate,
+    answerPath: PRODUCT_PATH,
+    streamPath: PRODUCT_PATH,
+    start: (scene) => startTollgate(scene, { name: PRODUCT, price: "free" }),
   },
 ]
 
-/** From the checkout, as an operator starts it: a config file, a fresh data folder, SQLite, limits in process. */
-async function startTollgate({ workshop, upstream }: Scene): Promise<Running> {
-  const config = join(workshop.folder, "tollgate.yaml")
-  await Bun.write(config, stringify(tollgateConfig(upstream)))
-  const flags = ["--config", config, "--host", "127.0.0.1", "--port", "0", "--data", join(workshop.folder, "data")]
-  return workshop.start({ name: PRODUCT, argv: [join(ROOT, "bin/tollgate"), "serve", ...flags] })
+export interface TollgateOptions {
+  readonly name: string
+  /** A model's price as the config file has it. */
+  readonly price: unknown
+  readonly env?: Readonly<Record<string, string>>
 }
 
-function tollgateConfig(upstream: Running) {
+/** From the checkout, as an operator starts it: a config file, a fresh data folder, SQLite, limits in process. */
+export async function startTollgate(
+  { workshop, upstream }: Pick<Scene, "workshop" | "upstream">,
+  { name, price, env = {} }: TollgateOptions,
+): Promise<Running> {
+  const config = join(workshop.folder, `${name}.yaml`)
+  await Bun.write(config, stringify(tollgateConfig(upstream, price)))
+  const data = join(workshop.folder, `${name}-data`)
+  const flags = ["--config", config, "--host", "127.0.0.1", "--port", "0", "--data", data]
+  return workshop.start({ name, argv: [join(ROOT, "bin/tollgate"), "serve", ...flags], env })
+}
+
+function tollgateConfig(upstream: Running, price: unknown) {
   const connection = (name: string) => ({
     name,
     vendor: "openai",
@@ -68,13 +81,13 @@ function tollgateConfig(upstream: Running) {
   })
   const model = (name: string, through: string) => ({
     name,
-    price: "free",
+    price,
     routes: [{ upstream: through, model: "bench-upstream-model" }],
   })
   return {
     upstreams: [connection("answer"), connection("stream")],
     models: [model(ANSWER_MODEL, "answer"), model(STREAM_MODEL, "stream")],
     plans: [{ name: "default", concurrency: 0, models: ["*"], price_multiplier: 1 }],
-    accounts: [{ name: "bench", plan: "default", balance: 100, keys: [{ name: "bench", key: BENCH_KEY }] }],
+    accounts: [{ name: "bench", plan: "default", balance: 1_000_000, keys: [{ name: "bench", key: BENCH_KEY }] }],
   }
 }

@@ -1,84 +1,8 @@
 import { z } from "zod"
-import { longestTimeoutMs } from "../src/core/timeouts.ts"
+import { count, fault, html, megabytes, ms, statusAnswer, stream, visible } from "./faults.ts"
+import { file, imageJob, videoJob } from "./job-behaviours.ts"
 
 /** Behaviour is plain data, so that it can be set from a test, over HTTP, or written down as a fixture. */
-
-export const maxBigMegabytes = 4096
-const maxPieces = 100_000
-
-const ms = z.number().min(0).max(longestTimeoutMs)
-const count = z.int().min(1).max(maxPieces)
-const status = z.int().min(200).max(599)
-const headers = z.record(z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/), z.string().regex(/^[^\r\n]*$/)).readonly()
-const megabytes = z.number().positive().max(maxBigMegabytes)
-/** What may stand in a header's value. */
-const visible = z.string().regex(/^[\x20-\x7e]+$/)
-const hostName = z.string().regex(/^[\w.[\]:-]+$/)
-const encoding = z.enum(["utf8", "latin1", "base64"])
-const splitting = {
-  /** Byte offsets at which a new write (and chunk) starts. */
-  splitAt: z.array(z.int().min(0)).readonly().exactOptional(),
-  /** Length in bytes of each write. */
-  splitEvery: z.int().min(1).exactOptional(),
-  /** Between writes; a split defaults to 1 ms, 0 only lets the event loop turn. */
-  gapMs: ms.exactOptional(),
-}
-
-/** Any status; the body is `json`, else `body`, else the vendor's usual words for it. */
-const statusAnswer = z.strictObject({
-  kind: z.literal("status"),
-  status,
-  body: z.string().exactOptional(),
-  json: z.json().exactOptional(),
-  headers: headers.exactOptional(),
-  delayMs: ms.exactOptional(),
-})
-
-/** An exact body: `frames` are written one by one, or `body` in one piece, unless split. */
-const stream = z.strictObject({
-  kind: z.literal("stream"),
-  frames: z.array(z.string()).readonly().exactOptional(),
-  body: z.string().exactOptional(),
-  encoding: encoding.exactOptional(),
-  status: status.exactOptional(),
-  /** Added to, or put in place of, `content-type: text/event-stream`. */
-  headers: headers.exactOptional(),
-  framing: z.enum(["chunked", "close", "content-length"]).exactOptional(),
-  ...splitting,
-  headDelayMs: ms.exactOptional(),
-  /** `fin` and `rst` end in mid-body, `stall` goes silent with the connection open. */
-  end: z.enum(["clean", "fin", "rst", "stall"]).exactOptional(),
-  /** Sends `: ping` comments during a stall. */
-  pingEveryMs: ms.min(1).exactOptional(),
-})
-
-const html = z.strictObject({ kind: z.literal("html"), status: status.exactOptional() })
-
-/** Exact bytes on the socket, status line and all. */
-const raw = z.strictObject({
-  kind: z.literal("raw"),
-  bytes: z.string(),
-  encoding: encoding.exactOptional(),
-  ...splitting,
-  /** `fin` otherwise. */
-  thenClose: z.enum(["fin", "rst", "keep"]).exactOptional(),
-})
-
-/** Answers of any endpoint that are none, or not what was asked for. */
-const fault = z.discriminatedUnion("kind", [
-  statusAnswer,
-  stream,
-  html,
-  raw,
-  /** Reads the request and never answers. */
-  z.strictObject({ kind: z.literal("hang") }),
-  /** RST before any byte of an answer. */
-  z.strictObject({ kind: z.literal("reset") }),
-  /** FIN before any byte of an answer. */
-  z.strictObject({ kind: z.literal("close") }),
-  /** Bytes that are not HTTP. */
-  z.strictObject({ kind: z.literal("garbage") }),
-])
 
 const toolCall = z.strictObject({ id: z.string().exactOptional(), name: z.string(), arguments: z.string() }).readonly()
 const usageObject = z.record(z.string(), z.json()).readonly()
@@ -197,25 +121,6 @@ const rerank = z.strictObject({
   headDelayMs: ms.exactOptional(),
 })
 
-/** A result that the simulator serves itself, at the address it has told. */
-const file = z
-  .strictObject({
-    /** The host in the address in place of the one the request came to, port kept: another name of this machine. */
-    host: hostName.exactOptional(),
-    /** 403 to whoever shows no credential. */
-    needsKey: z.boolean().exactOptional(),
-    /** How many redirects stand before the file. */
-    redirects: z.int().min(1).max(50).exactOptional(),
-    /** Redirects there instead, and never serves the file. */
-    redirectTo: visible.exactOptional(),
-    contentType: visible.exactOptional(),
-    /** A file of that size, made as the client reads it, which starts like a picture. */
-    megabytes: megabytes.exactOptional(),
-    /** In place of the file. */
-    fault: fault.exactOptional(),
-  })
-  .readonly()
-
 /** Pictures at once: generations, edits and variations. */
 const images = z.strictObject({
   kind: z.literal("images"),
@@ -270,35 +175,6 @@ const transcription = z.strictObject({
   error: told.exactOptional(),
 })
 
-/** An image vendor's job. The step of the submit decides the job's whole life; a step that polls get is of no account. */
-const imageJob = z.strictObject({
-  kind: z.literal("image_job"),
-  /** Polls that find it unfinished; 2 otherwise, or none if `waitMs` is told. */
-  waitPolls: z.int().min(0).exactOptional(),
-  /** Unfinished for so long after the submit, however often it is polled. */
-  waitMs: ms.exactOptional(),
-  /** What becomes of it, in the vendor's own words; `partial` has a picture missing, `stuck` never ends. */
-  outcome: z.enum(["succeeded", "partial", "failed", "moderated", "expired", "stuck"]).exactOptional(),
-  /** In place of the vendor's status words while it is unfinished. */
-  waitingWord: z.string().exactOptional(),
-  /** In place of the vendor's status word when it is over. */
-  finalWord: z.string().exactOptional(),
-  /** What a failure says. */
-  message: z.string().exactOptional(),
-  /** As many as asked for otherwise. */
-  images: z.int().min(0).max(100).exactOptional(),
-  /** Replicate's and fal's models differ in how they answer: one bare result, or a list of them. */
-  shape: z.enum(["list", "single"]).exactOptional(),
-  /** Where a result stands: at an address, or in the answer as a data URL. */
-  results: z.enum(["url", "data"]).exactOptional(),
-  file: file.exactOptional(),
-  /** What the first polls get instead of the job's state; they do not move it on. */
-  polls: z.array(fault).readonly().exactOptional(),
-  /** The host in the addresses to poll in place of the one the submit came to, port kept; Black Forest Labs has one for each region. */
-  pollHost: hostName.exactOptional(),
-  headDelayMs: ms.exactOptional(),
-})
-
 /** A valid answer of about that size, made as the client reads it. */
 const big = z.strictObject({
   kind: z.literal("big"),
@@ -317,6 +193,7 @@ const answer = z.discriminatedUnion("kind", [
   speech,
   transcription,
   imageJob,
+  videoJob,
 ])
 
 const compressible = z.discriminatedUnion("kind", [answer, statusAnswer, stream, html, big])

@@ -31,6 +31,14 @@ test("behaviour is set, calls are read with their bodies, and all is reset, over
   expect((await fetch(`${simulator.url}/v/v1/models`)).status).toBe(200)
 })
 
+test("submits of films are counted over HTTP", async () => {
+  const body = JSON.stringify({ prompt: "a fox", seconds: "4" })
+  const submit = () =>
+    fetch(`${simulator.url}/v/v1/videos`, { method: "POST", body, headers: { authorization: "Bearer k" } })
+  expect([(await submit()).status, (await submit()).status]).toEqual([200, 200])
+  expect(await (await control("v/submits")).json()).toEqual({ "a fox": 2 })
+})
+
 test("a bad behaviour is refused with the field's name and changes nothing", async () => {
   simulator.vendor("v").behave({ kind: "status", status: 418 })
   const refused = await control("v/behaviour", { method: "POST", body: '[{"kind":"status","status":"x"}]' })

@@ -11,7 +11,7 @@ import type { RequestHead } from "./wire/request-parser.ts"
 export const controlPrefix = "/_sim/"
 
 const usage =
-  "use POST /_sim/vendors/{name}/behaviour with an array, GET /_sim/vendors/{name}/calls, or DELETE /_sim/vendors/{name}"
+  "use POST /_sim/vendors/{name}/behaviour with an array, GET /_sim/vendors/{name}/calls or /submits, or DELETE /_sim/vendors/{name}"
 
 /** Receives a control request: the same steering as from a test, over HTTP. */
 export function receiveControl(
@@ -29,7 +29,7 @@ export function receiveControl(
 }
 
 function controlReply(vendorOf: (name: string) => SimulatedVendor, head: RequestHead, body: Buffer): Reply {
-  const [, name, what = ""] = /^\/_sim\/vendors\/([\w.-]+)(?:\/(behaviour|calls))?$/.exec(head.target) ?? []
+  const [, name, what = ""] = /^\/_sim\/vendors\/([\w.-]+)(?:\/(behaviour|calls|submits))?$/.exec(head.target) ?? []
   if (name === undefined) return refusal(404, `no such path: ${head.target}; ${usage}`)
   const vendor = vendorOf(name)
   switch (`${head.method} ${what}`) {
@@ -37,6 +37,8 @@ function controlReply(vendorOf: (name: string) => SimulatedVendor, head: Request
       return setBehaviour(vendor, body.toString("utf8"))
     case "GET calls":
       return jsonReply(200, vendor.calls.map(callAsJson))
+    case "GET submits":
+      return jsonReply(200, Object.fromEntries(vendor.memory.submits))
     case "DELETE behaviour":
     case "DELETE calls":
     case "DELETE ":

@@ -2,6 +2,7 @@ import { isAnswer } from "./behaviour.ts"
 import { Exchange, type OpenCall } from "./exchange.ts"
 import { perform } from "./perform.ts"
 import { credentialsOf } from "./protocols/credentials.ts"
+import type { Protocol, VendorRequest } from "./protocols/protocol.ts"
 import { protocolOf } from "./protocols/registry.ts"
 import { unauthorizedReply } from "./protocols/vendor-errors.ts"
 import type { Incoming } from "./session.ts"
@@ -53,15 +54,27 @@ async function answerCall(vendor: VendorState, call: OpenCall, body: Uint8Array,
   const { method, path, headers } = call
   const request = { vendor: vendor.name, models: vendor.models, method, path, headers, body, memory: vendor.memory }
   const protocol = protocolOf(request)
-  const credentials = credentialsOf(headers)
-  if (!vendor.accepts(credentials) && protocol?.open !== true) {
+  const credentials = shownTo(protocol, request, vendor)
+  if (protocol?.open !== true && (credentials === null || !vendor.accepts(credentials))) {
     call.answeredWith = "unauthorized"
-    return await sendReply(exchange, protocol?.refuse?.(401) ?? unauthorizedReply(credentials[0]))
+    const refusal = protocol?.unauthorized?.(request) ?? protocol?.refuse?.(401)
+    return await sendReply(exchange, refusal ?? unauthorizedReply(credentialsOf(headers)[0]))
   }
   const told = vendor.nextStep()
   const step = isAnswer(told) ? (protocol?.instead?.(request) ?? told) : told
   call.answeredWith = step.kind
   await perform(step, request, exchange)
+}
+
+/** The credentials that count for an endpoint; null where it insists on one and finds none. */
+function shownTo(
+  protocol: Protocol | undefined,
+  request: VendorRequest,
+  vendor: VendorState,
+): readonly string[] | null {
+  if (protocol?.credential === undefined) return credentialsOf(request.headers)
+  const key = protocol.credential(request, vendor.expectedKey())
+  return key === undefined ? null : [key]
 }
 
 function newCall(head: RequestHead, connection: Connection, requestNumber: number): OpenCall {

@@ -37,6 +37,8 @@ export interface VendorState extends SimulatedVendor {
   /** Takes the step for a call that is to be answered. */
   nextStep(): Behaviour
   isDown(): boolean
+  /** The only key it accepts, or null. */
+  expectedKey(): string | null
   /** True if one of the credentials that came with a call is the expected one, or any will do. */
   accepts(credentials: readonly string[]): boolean
 }
@@ -78,8 +80,7 @@ export function createVendor(name: string, origin: string): VendorState {
       down = false
       key = null
       calls.length = 0
-      memory.jobs.clear()
-      memory.files.clear()
+      for (const things of Object.values(memory)) things.clear()
     },
     begin(call, cut) {
       if (calls.length >= maxKeptCalls) calls.splice(0, forgottenAtOnce)
@@ -95,6 +96,7 @@ export function createVendor(name: string, origin: string): VendorState {
       return step
     },
     isDown: () => down,
+    expectedKey: () => key,
     accepts: (credentials) => key === null || credentials.includes(key),
   }
 }

@@ -9,6 +9,7 @@ import { workerTokenCounter } from "./billing/tokens.ts"
 import { openLiveCatalog } from "./catalog/live.ts"
 import type { Snapshot } from "./core/catalog.ts"
 import type { Events } from "./core/events.ts"
+import type { ResultsTarget } from "./core/results-target.ts"
 import { edge } from "./http/edge.ts"
 import { lifecycle } from "./http/lifecycle.ts"
 import { modelPages } from "./http/model-pages.ts"
@@ -28,6 +29,11 @@ import { postSettlements } from "./store/settlements.ts"
 import { credentialPools } from "./upstream/credentials.ts"
 import { upstreamHealth } from "./upstream/health.ts"
 import { version } from "./version.ts"
+import { contentLinks } from "./video/links.ts"
+import { openResults } from "./video/open-results.ts"
+import type { VideoParts } from "./video/parts.ts"
+import { openPoller } from "./video/poller.ts"
+import { videoApi } from "./video/videos.ts"
 
 /** A running gateway, without its sockets. */
 export interface Gateway {
@@ -52,6 +58,10 @@ export interface GatewayParts {
   /** Null: limits are held in process. */
   readonly redisUrl?: string | null
   readonly adminToken?: string | null
+  /** Where copies of results are kept; null: nowhere. */
+  readonly results?: ResultsTarget | null
+  /** Where callers reach the service; null: where they call it. */
+  readonly publicUrl?: string | null
   readonly allowPrivateAddresses?: boolean
 }
 
@@ -84,6 +94,25 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     events,
     snapshot: catalog.current,
   }
+  const video: VideoParts = {
+    store,
+    instanceId: newId(),
+    limiter,
+    ledger: books.ledger,
+    events,
+    health: relay.health,
+    load: relay.load,
+    budget: relay.budget,
+    links: contentLinks(vault),
+    results: await openResults(parts.results ?? null),
+    publicUrl: parts.publicUrl ?? null,
+    allowPrivateAddresses: relay.allowPrivateAddresses,
+    snapshot: catalog.current,
+    credential: relay.credential,
+    digest: vault.digest,
+    balanceChanged: books.balanceChanged,
+  }
+  const poller = await openPoller(video)
   const life = lifecycle()
   const models = modelPages(now)
   const admin = adminApi({
@@ -96,7 +125,17 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     version,
   })
   return {
-    handle: edge({ lifecycle: life, keys, relay, models, admin, events, ping: store.ping, isUnavailable }),
+    handle: edge({
+      lifecycle: life,
+      keys,
+      relay,
+      models,
+      videos: videoApi(video),
+      admin,
+      events,
+      ping: store.ping,
+      isUnavailable,
+    }),
     snapshot: catalog.current,
     refresh: catalog.refresh,
     get inFlight() {
@@ -110,6 +149,7 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
       await Promise.race([drained, Bun.sleep(farewellMs)])
     },
     async close() {
+      await poller.stop()
       await catalog.stop()
       await sweep.stop()
       counter.close()

@@ -26,6 +26,8 @@ export function logEvents(log: Log): Events {
     chargeUnposted: (record, why) => log.fatal({ record, why }, "a charge could not be posted"),
     recordsDropped: (count) => log.error({ count }, "requests were not put on record"),
     journalDamaged: (problem) => log.fatal({ problem }, "the journal is damaged"),
+    oddJobStatus: (vendor, word) => log.warn({ vendor, word }, "unknown status of a video job"),
+    jobEnded: (job) => log.info(job, "video job ended"),
     internalError: (requestId, error) =>
       log.error(
         { request: requestId, error: messageOf(error), stack: error instanceof Error ? error.stack : undefined },

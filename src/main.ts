@@ -3,6 +3,7 @@ import { apply } from "./cli/apply.ts"
 import { doctor } from "./cli/doctor.ts"
 import { exportDatabase } from "./cli/export.ts"
 import { ensureFetchLimit } from "./cli/fetch-limit.ts"
+import { reconcileDatabase } from "./cli/reconcile.ts"
 import { serve } from "./cli/serve.ts"
 import { UsageError } from "./cli/usage-error.ts"
 import { ConfigError } from "./config/problems.ts"
@@ -19,10 +20,12 @@ const help = `tollgate ${version}: a model gateway
   tollgate apply FILE [--prune] [--data DIR]                          write a config file into the database
   tollgate export [--data DIR]                                        print the database as a config file
   tollgate doctor [--data DIR]                                        check settings, database, Redis and upstreams
+  tollgate reconcile [--data DIR]                                     add up balances and usage again; exit code 1 on a difference
   tollgate schema                                                     print the JSON Schema of the config file
 
 Environment: TOLLGATE_PORT, TOLLGATE_HOST, TOLLGATE_DATA, DATABASE_URL, REDIS_URL, TOLLGATE_MASTER_KEY,
-TOLLGATE_ADMIN_TOKEN, TOLLGATE_PUBLIC_URL, TOLLGATE_ALLOW_PRIVATE_ADDRESSES, TOLLGATE_LOG. A flag beats the environment.`
+TOLLGATE_ADMIN_TOKEN, TOLLGATE_PUBLIC_URL, TOLLGATE_ALLOW_PRIVATE_ADDRESSES, TOLLGATE_BILLING, TOLLGATE_RESULTS,
+TOLLGATE_LOG. A flag beats the environment.`
 
 const flags = {
   config: { type: "string" },
@@ -41,6 +44,7 @@ const commands: Readonly<Record<string, { readonly flags: readonly Flag[]; reado
   apply: { flags: ["data", "prune"], args: 1 },
   export: { flags: ["data"], args: 0 },
   doctor: { flags: ["data"], args: 0 },
+  reconcile: { flags: ["data"], args: 0 },
   schema: { flags: [], args: 0 },
 }
 
@@ -56,6 +60,7 @@ async function main(argv: readonly string[]): Promise<void> {
   if (name === "demo") return runDemo(settings)
   if (name === "apply") return apply(positionals[0]!, values.prune ?? false, settings, process.env)
   if (name === "export") return exportDatabase(settings)
+  if (name === "reconcile") return reconcileDatabase(settings)
   return doctor(settings)
 }
 

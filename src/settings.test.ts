@@ -27,6 +27,7 @@ test("nothing set: loopback, port 8080, SQLite in ./data", () => {
     publicUrl: null,
     allowPrivateAddresses: false,
     billing: true,
+    results: null,
     configFile: null,
     logLevel: "info",
   })
@@ -44,6 +45,7 @@ test("every variable is read", () => {
     TOLLGATE_PUBLIC_URL: "https://gateway.example/base//",
     TOLLGATE_ALLOW_PRIVATE_ADDRESSES: "true",
     TOLLGATE_BILLING: "off",
+    TOLLGATE_RESULTS: "/srv/films",
     TOLLGATE_LOG: "debug",
   }
   expect(readSettings({}, env)).toEqual({
@@ -57,6 +59,7 @@ test("every variable is read", () => {
     publicUrl: "https://gateway.example/base",
     allowPrivateAddresses: true,
     billing: false,
+    results: { kind: "folder", path: "/srv/films" },
     configFile: null,
     logLevel: "debug",
   })
@@ -73,6 +76,7 @@ test("an empty variable is an unset one", () => {
     TOLLGATE_ADMIN_TOKEN: 0,
     TOLLGATE_PUBLIC_URL: 0,
     TOLLGATE_ALLOW_PRIVATE_ADDRESSES: 0,
+    TOLLGATE_RESULTS: 0,
     TOLLGATE_LOG: 0,
   })
   expect(readSettings({}, Object.fromEntries(names.map((name) => [name, ""])))).toEqual(readSettings({}, {}))
@@ -171,5 +175,73 @@ describe("variables that cannot be used", () => {
     })
     expect(problems).toHaveLength(5)
     expect(problems.join()).not.toContain("hidden")
+  })
+})
+
+describe("where copies of results are kept", () => {
+  const keys = { AWS_ACCESS_KEY_ID: "AK", AWS_SECRET_ACCESS_KEY: "SK" }
+  const bucketOf = (env: Environment) => readSettings({}, env).results
+
+  test("a path is a folder, from where the process runs", () => {
+    expect(bucketOf({ TOLLGATE_RESULTS: "films" })).toEqual({ kind: "folder", path: resolve("films") })
+    expect(bucketOf({ TOLLGATE_RESULTS: "./s3/films" })).toEqual({ kind: "folder", path: resolve("s3/films") })
+  })
+
+  test("s3:// is a bucket of Amazon's, with what other programs read for it", () => {
+    const env = { ...keys, TOLLGATE_RESULTS: "s3://films.example", AWS_REGION: "eu-west-1", AWS_SESSION_TOKEN: "lent" }
+    expect(bucketOf(env)).toEqual({
+      kind: "bucket",
+      bucket: "films.example",
+      prefix: "",
+      endpoint: "https://s3.eu-west-1.amazonaws.com",
+      region: "eu-west-1",
+      accessKeyId: "AK",
+      secretAccessKey: "SK",
+      sessionToken: "lent",
+    })
+  })
+
+  test("an endpoint is another service, whose region may be left out; a prefix ends with one slash", () => {
+    const env = { ...keys, TOLLGATE_RESULTS: "s3://films/a/b//", AWS_ENDPOINT_URL: "http://10.0.0.7:9000/" }
+    expect(bucketOf(env)).toEqual({
+      kind: "bucket",
+      bucket: "films",
+      prefix: "a/b/",
+      endpoint: "http://10.0.0.7:9000",
+      region: "us-east-1",
+      accessKeyId: "AK",
+      secretAccessKey: "SK",
+      sessionToken: null,
+    })
+  })
+
+  test("what a bucket needs is named, all at once", () => {
+    const rule = "required with a bucket in TOLLGATE_RESULTS"
+    expect(problemsOf({ TOLLGATE_RESULTS: "s3://films" })).toEqual([
+      `AWS_ACCESS_KEY_ID: ${rule}`,
+      `AWS_SECRET_ACCESS_KEY: ${rule}`,
+      `AWS_REGION: ${rule}`,
+    ])
+    const elsewhere = { ...keys, TOLLGATE_RESULTS: "s3://films", AWS_ENDPOINT_URL: "minio:9000" }
+    expect(problemsOf(elsewhere)).toEqual(["AWS_ENDPOINT_URL: must be an address that begins with http:// or https://"])
+  })
+
+  test.each(["https://films.example/x", "gs://films", "file:///films"])("%s is neither", (value) => {
+    expect(problemsOf({ ...keys, TOLLGATE_RESULTS: value })).toEqual([
+      "TOLLGATE_RESULTS: must be the path of a folder, or s3://bucket/prefix",
+    ])
+  })
+
+  test.each(["s3://", "s3:films", "s3://a", "s3://user:word@films", "s3://films:9000/x"])(
+    "%s is no bucket",
+    (value) => {
+      expect(problemsOf({ ...keys, AWS_REGION: "x", TOLLGATE_RESULTS: value })).toEqual([
+        "TOLLGATE_RESULTS: must be s3://bucket or s3://bucket/prefix",
+      ])
+    },
+  )
+
+  test("without a bucket nothing of Amazon's is looked at", () => {
+    expect(problemsOf({ AWS_ENDPOINT_URL: "nonsense", TOLLGATE_RESULTS: "films" })).toEqual([])
   })
 })

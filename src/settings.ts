@@ -1,4 +1,5 @@
 import { join, resolve } from "node:path"
+import type { BucketTarget, ResultsTarget } from "./core/results-target.ts"
 import type { LogLevel } from "./log.ts"
 import type { DatabaseTarget } from "./store/db.ts"
 
@@ -16,6 +17,8 @@ export interface Settings {
   readonly allowPrivateAddresses: boolean
   /** False: nothing is checked, charged or put on record. */
   readonly billing: boolean
+  /** Where copies of finished videos are kept; null: nowhere. */
+  readonly results: ResultsTarget | null
   readonly configFile: string | null
   readonly logLevel: LogLevel
 }
@@ -73,6 +76,7 @@ export function readSettings(flags: Flags, env: Environment): Settings {
       refuse,
     ),
     billing: readSwitch("TOLLGATE_BILLING", nonEmpty(env.TOLLGATE_BILLING), refuse),
+    results: readResults(nonEmpty(env.TOLLGATE_RESULTS), env, refuse),
     configFile: flags.config ?? null,
     logLevel: readLogLevel(nonEmpty(env.TOLLGATE_LOG) ?? "info", refuse),
   }
@@ -107,6 +111,42 @@ function readUrl(name: string, value: string | null, schemes: readonly string[],
   if (begins && URL.canParse(value)) return value.replace(/\/+$/, "")
   refuse(`${name}: must be an address that begins with ${schemes.map((scheme) => `${scheme}//`).join(" or ")}`)
   return null
+}
+
+function readResults(value: string | null, env: Environment, refuse: Refuse): ResultsTarget | null {
+  if (value === null) return null
+  if (/^s3:/i.test(value)) return readBucket(value, env, refuse)
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) return { kind: "folder", path: resolve(value) }
+  refuse("TOLLGATE_RESULTS: must be the path of a folder, or s3://bucket/prefix")
+  return null
+}
+
+/** The names of the variables are those that other programs read for Amazon's protocol. */
+function readBucket(value: string, env: Environment, refuse: Refuse): BucketTarget | null {
+  const [, bucket, path = ""] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/i.exec(value) ?? []
+  if (bucket === undefined) refuse("TOLLGATE_RESULTS: must be s3://bucket or s3://bucket/prefix")
+  const endpoint = readUrl("AWS_ENDPOINT_URL", nonEmpty(env.AWS_ENDPOINT_URL), ["http:", "https:"], refuse)
+  const needed = (name: string): string => {
+    const found = nonEmpty(env[name])
+    if (found === null) refuse(`${name}: required with a bucket in TOLLGATE_RESULTS`)
+    return found ?? ""
+  }
+  const accessKeyId = needed("AWS_ACCESS_KEY_ID")
+  const secretAccessKey = needed("AWS_SECRET_ACCESS_KEY")
+  // Services other than Amazon's have one region mostly, and take this name for it.
+  const region = nonEmpty(env.AWS_REGION) ?? (nonEmpty(env.AWS_ENDPOINT_URL) ? "us-east-1" : needed("AWS_REGION"))
+  if (bucket === undefined) return null
+  const prefix = path.replace(/^\/+|\/+$/g, "")
+  return {
+    kind: "bucket",
+    bucket,
+    prefix: prefix === "" ? "" : `${prefix}/`,
+    endpoint: endpoint ?? `https://s3.${region}.amazonaws.com`,
+    region,
+    accessKeyId,
+    secretAccessKey,
+    sessionToken: nonEmpty(env.AWS_SESSION_TOKEN),
+  }
 }
 
 function readAdminToken(value: string | null, refuse: Refuse): string | null {

@@ -19,13 +19,17 @@ export interface VendorRequest {
 
 /** One endpoint of a vendor, recognised by how the path ends, since vendors differ in what stands before. */
 export interface Protocol {
-  readonly method: "GET" | "POST" | "PUT"
+  readonly method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE"
   /** A pattern is held against the path after the vendor's name. */
   readonly ending: string | RegExp
   /** Where the path alone does not tell whose it is. */
   isFor?(request: VendorRequest): boolean
   /** True where the real one asks for no credential. */
   readonly open?: boolean
+  /** The key where this endpoint looks for it, and nowhere else: undefined is a 401. Otherwise a key may stand anywhere, or be missing. */
+  credential?(request: VendorRequest, expected: string | null): string | undefined
+  /** Its 401, where that is more than `refuse` can say. */
+  unauthorized?(request: VendorRequest): Reply
   /** The healthy answer. A step made for another protocol counts as plain healthy. */
   answer(request: VendorRequest, step: Behaviour): Reply
   /** An error in the protocol's own words; OpenAI's otherwise. */

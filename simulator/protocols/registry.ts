@@ -16,6 +16,7 @@ import { type Protocol, pathOf, type VendorRequest } from "./protocol.ts"
 import { rerank } from "./rerank.ts"
 import { responses } from "./responses/responses.ts"
 import { errorReply } from "./vendor-errors.ts"
+import { videoProtocols } from "./video/vendors.ts"
 
 /** Every protocol the simulator speaks; a new one is a file and a line here. The first that fits is taken. */
 const protocols: readonly Protocol[] = [
@@ -32,6 +33,7 @@ const protocols: readonly Protocol[] = [
   speech,
   transcriptions,
   translations,
+  ...videoProtocols,
   files,
   dashscopeSubmit,
   dashscopeSync,

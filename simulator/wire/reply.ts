@@ -21,6 +21,8 @@ export interface Reply {
   /** Bytes in all pieces; needed by `content-length`. */
   readonly length?: number
   readonly headDelayMs?: number
+  /** Its work is done, but not a byte of it goes out. */
+  readonly unsent?: "reset" | "hang"
   /** How the body ends; anything but `clean` leaves it unfinished on the wire. */
   readonly end?: Ending
   readonly pingEveryMs?: number
@@ -38,6 +40,8 @@ const comment = encoder.encode(": ping\n\n")
 
 export async function sendReply(exchange: Exchange, reply: Reply): Promise<void> {
   if (reply.headDelayMs !== undefined) await exchange.sleep(reply.headDelayMs)
+  if (reply.unsent === "hang") return await exchange.hang()
+  if (reply.unsent === "reset") return exchange.reset()
   const chunked = reply.framing === "chunked"
   const frame = chunked ? chunkOf : (bytes: Uint8Array) => bytes
   const head = headOf(reply, exchange.keepAlive)

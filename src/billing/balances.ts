@@ -3,6 +3,7 @@ const freshMs = 900
 
 /** How long a read may take, and how long the database is left alone after one that failed. */
 const mostReadMs = 1000
+const pauseMs = 1000
 
 /** Above this many accounts those with nothing on its way are forgotten. */
 const mostKept = 50_000
@@ -39,14 +40,20 @@ type Read = (accountIds: readonly string[]) => Promise<ReadonlyMap<string, bigin
 export function openBalances(read: Read, now: () => number = () => performance.now()): Balances {
   const accounts = new Map<string, Known>()
   let asked: Map<string, PromiseWithResolvers<bigint>> | null = null
-  let awayUntil = Number.NEGATIVE_INFINITY
+  /** The last read failed: until one succeeds nobody waits who need not. The next is made at this time. */
+  let readAgainAt: number | null = null
 
   return {
     of(accountId) {
       const known = accounts.get(accountId)
       if (known !== undefined && known.inDatabase !== null) {
         const time = now()
-        if (time - known.readAt < freshMs || time < awayUntil) return known.inDatabase - known.onTheWay
+        const last = known.inDatabase - known.onTheWay
+        if (time - known.readAt < freshMs) return last
+        if (readAgainAt !== null) {
+          if (time >= readAgainAt) readAside(accountId, time)
+          return last
+        }
       }
       return askFor(accountId)
     },
@@ -98,6 +105,11 @@ export function openBalances(read: Read, now: () => number = () => performance.n
     return waiting.promise
   }
 
+  function readAside(accountId: string, time: number): void {
+    readAgainAt = time + mostReadMs + pauseMs
+    void askFor(accountId)
+  }
+
   async function readAsked(): Promise<void> {
     const waiting = asked ?? new Map<string, PromiseWithResolvers<bigint>>()
     asked = null
@@ -105,6 +117,7 @@ export function openBalances(read: Read, now: () => number = () => performance.n
     const before = new Map(ids.map((id) => [id, accountOf(id).postings]))
     try {
       const balances = await within(mostReadMs, read(ids))
+      readAgainAt = null
       for (const [id, { resolve }] of waiting) {
         const known = accountOf(id)
         // Charges on their way may or may not be in what was read; their posting will tell the balance itself in a moment.
@@ -114,7 +127,7 @@ export function openBalances(read: Read, now: () => number = () => performance.n
         resolve(known.inDatabase - known.onTheWay)
       }
     } catch (error) {
-      awayUntil = now() + mostReadMs
+      readAgainAt = now() + pauseMs
       for (const [id, { resolve, reject }] of waiting) {
         const { inDatabase, onTheWay } = accountOf(id)
         if (inDatabase === null) reject(error)

@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs"
+import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { fileIdentity, makeFolder } from "../lib/durable-files.ts"
 import { StoreLockedError } from "../store/errors.ts"
@@ -29,11 +29,20 @@ export function claimFreeSlot(root: string): Slot {
 
 /** The folders of all slots but the own one. */
 export function otherSlots(root: string, own: Slot): readonly string[] {
+  return slotsIn(root).filter((folder) => folder !== own.folder)
+}
+
+/** The files of all slots, for one who only looks; none where there is no journal. */
+export function journalFiles(root: string): readonly string[] {
+  if (!existsSync(root)) return []
+  return slotsIn(root).flatMap((folder) => filesOf(folder).map(({ file }) => file))
+}
+
+function slotsIn(root: string): readonly string[] {
   return readdirSync(root)
     .filter((name) => slotName.test(name))
     .toSorted((a, b) => Number(a) - Number(b))
     .map((name) => join(root, name))
-    .filter((folder) => folder !== own.folder)
 }
 
 /** Claims a slot whose process is gone and which still holds files; null where there is no need to, or no way. */

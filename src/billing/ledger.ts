@@ -1,6 +1,7 @@
 import { GatewayError } from "../core/errors.ts"
 import type { Events } from "../core/events.ts"
 import type { RequestRecord } from "../core/request-record.ts"
+import { dollarsOf } from "../lib/money.ts"
 import { type Balances, TooSlow, within } from "./balances.ts"
 import type { Journal } from "./journal.ts"
 
@@ -23,8 +24,11 @@ const mostWaiting = 20_000
 
 /** Writes requests and their charges into the books, many at once. */
 export interface Ledger {
-  /** Refuses an account without money (402), and everyone while charges cannot be kept (503). Answers at once where it can. */
-  admit(accountId: string): void | Promise<void>
+  /**
+   * Refuses an account without money, or with less than will be needed where that is known (402), and everyone while
+   * charges cannot be kept (503). Answers at once where it can.
+   */
+  admit(accountId: string, needed?: bigint): void | Promise<void>
   /** Puts a request on record. Where it is charged, resolves when the charge is durable. */
   settle(record: RequestRecord): void | Promise<void>
   /** Resolves when everything is in the database or in the journal, or cannot be for now. */
@@ -64,11 +68,15 @@ class Books implements Ledger {
   readonly #parts: LedgerParts
   #queue: Waiting[] = []
   #working: Promise<void> | null = null
+  /** The question to a database that was away whether it is back; new charges go to the journal meanwhile. */
+  #asking: Promise<void> | null = null
   #timer: Timer | null = null
   #lastCommit = Number.NEGATIVE_INFINITY
   /** The database is away, by its last answer; it is asked again at this time. */
   #away = false
   #askAgainAt = Number.NEGATIVE_INFINITY
+  /** It was away, and what the journal took since is not yet in it. */
+  #behind = false
   /** Neither the database nor the journal took the last charges. */
   #stuck = false
   #dropped = 0
@@ -78,10 +86,11 @@ class Books implements Ledger {
     if (parts.journal.size > 0) this.#wake(0)
   }
 
-  admit(accountId: string): void | Promise<void> {
+  admit(accountId: string, needed = 0n): void | Promise<void> {
     if (this.#stuck) throw cannotCharge()
     const balance = this.#parts.balances.of(accountId)
-    return balance instanceof Promise ? balance.then(requireMoney, this.#explain) : requireMoney(balance)
+    if (!(balance instanceof Promise)) return requireMoney(balance, needed)
+    return balance.then((known) => requireMoney(known, needed), this.#explain)
   }
 
   settle(record: RequestRecord): void | Promise<void> {
@@ -105,6 +114,7 @@ class Books implements Ledger {
     }
     if (this.#timer !== null) clearTimeout(this.#timer)
     await this.#working
+    await this.#asking
     if (this.#timer !== null) clearTimeout(this.#timer)
     for (const { record } of this.#queue) this.#parts.events.chargeUnposted(record, "it could be kept nowhere")
   }
@@ -133,14 +143,22 @@ class Books implements Ledger {
   }
 
   #goOn(): void {
-    if (this.#stuck) this.#wake(retryMs)
+    if (this.#stuck && this.#away) this.#wake(retryMs)
     else if (this.#queue.length > 0) this.#wake(this.#gatherFor())
-    else if (this.#parts.journal.size > 0) this.#wake(Math.max(0, this.#askAgainAt - performance.now()))
+    else if (this.#parts.journal.size > 0 && this.#asking === null) this.#wake(this.#untilAsked())
+  }
+
+  #untilAsked(): number {
+    return this.#away ? Math.max(0, this.#askAgainAt - performance.now()) : 0
   }
 
   async #work(): Promise<void> {
     const { journal } = this.#parts
-    if (journal.size > 0 && this.#mayAsk()) await this.#replay()
+    if (journal.size > 0 && this.#mayAsk()) {
+      // One that hangs would hold up every response for as long as it is given to answer.
+      if (this.#away) this.#ask()
+      else await this.#replay()
+    }
     const batch = this.#queue.splice(0, mostPerCommit)
     if (batch.length === 0) return
     this.#lastCommit = performance.now()
@@ -150,14 +168,21 @@ class Books implements Ledger {
   }
 
   #mayAsk(): boolean {
-    return !this.#away || performance.now() >= this.#askAgainAt
+    return this.#asking === null && this.#untilAsked() === 0
+  }
+
+  #ask(): void {
+    this.#asking = this.#replay().finally(() => {
+      this.#asking = null
+      if (this.#working === null && this.#timer === null) this.#goOn()
+    })
   }
 
   async #commit(batch: readonly Waiting[]): Promise<boolean> {
     // After a failure nobody knows whether the last commit went through, so what is there already is looked for.
     const done = await this.#post(
       batch.map(({ record }) => record),
-      this.#away || this.#stuck,
+      this.#behind || this.#stuck,
     )
     if (!done) return false
     for (const { durable } of batch) durable?.resolve()
@@ -173,7 +198,7 @@ class Books implements Ledger {
       this.#queue = [...batch, ...this.#queue]
       if (!this.#stuck) this.#parts.events.chargesStuck(true, messageOf(error))
       this.#stuck = true
-      for (const { durable, since } of batch) {
+      for (const { durable, since } of this.#queue) {
         if (performance.now() - since > mostWaitMs) durable?.reject(cannotCharge())
       }
       return
@@ -203,6 +228,7 @@ class Books implements Ledger {
     const { post, isUnavailable } = this.#parts
     try {
       const posted = await within(mostCommitMs, post(records, { mayBeKnown }))
+      this.#away = false
       this.#took(records, posted.balances)
       for (const orphan of posted.orphans) await this.#setAside(orphan, "its account does not exist any more")
       return true
@@ -241,17 +267,18 @@ class Books implements Ledger {
   }
 
   #lost(error: unknown): false {
-    if (!this.#away) this.#parts.events.journaling(true, messageOf(error))
+    if (!this.#behind) this.#parts.events.journaling(true, messageOf(error))
+    this.#behind = true
     this.#away = true
     this.#askAgainAt = performance.now() + retryMs
     return false
   }
 
   #recovered(): void {
-    if (this.#away) this.#parts.events.journaling(false, "")
+    if (this.#behind) this.#parts.events.journaling(false, "")
     if (this.#stuck) this.#parts.events.chargesStuck(false, "")
     if (this.#dropped > 0) this.#parts.events.recordsDropped(this.#dropped)
-    this.#away = false
+    this.#behind = false
     this.#stuck = false
     this.#dropped = 0
   }
@@ -269,11 +296,13 @@ export const noLedger: Ledger = {
   async close() {},
 }
 
-function requireMoney(balance: bigint): void {
-  if (balance > 0n) return
-  throw new GatewayError("insufficient_balance", "the account's balance is used up; top it up to go on", {
-    headers: { "x-should-retry": "false" },
-  })
+function requireMoney(balance: bigint, needed: bigint): void {
+  if (balance > 0n && balance >= needed) return
+  const text =
+    balance > 0n
+      ? `the account's balance does not cover this request, which costs ${dollarsOf(needed)} dollars; top it up to go on`
+      : "the account's balance is used up; top it up to go on"
+  throw new GatewayError("insufficient_balance", text, { headers: { "x-should-retry": "false" } })
 }
 
 function cannotCharge(cause?: unknown): GatewayError {

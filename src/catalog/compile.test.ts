@@ -229,6 +229,16 @@ describe("the routes for an endpoint", () => {
     expect(names("chat")).toEqual(["claude", "main", "local"])
   })
 
+  test("for video are those whose vendor has an adapter for it", () => {
+    const makers = [upstream("kling", { vendor: "kling" }), upstream("bfl", { vendor: "bfl" })]
+    const free = model("m", [route("bfl"), route("kling"), route("main")], { price: "free" })
+    const snapshot = snapshotOf({ upstreams: [...upstreams, ...makers], models: [free] })
+    const served = snapshot.routes(snapshot.models.get("m")!, "video")
+    expect(served.map((one) => one.upstream.name)).toEqual(["kling"])
+    const paid = model("m", [route("bfl")], { price: { second: "0.1" } })
+    expect(problemsOf({ upstreams: makers, models: [paid] })[0]).toContain('vendor "bfl" has no video')
+  })
+
   test("are none where the operator left the endpoint out", () => {
     const narrowed = model("m", [route("main")], { endpoints: ["embeddings"] })
     const snapshot = snapshotOf({ upstreams, models: [narrowed] })

@@ -23,6 +23,7 @@ export async function demo(given: Settings): Promise<void> {
     database: { kind: "sqlite", file: join(dataDir, "tollgate.db") },
     masterKey: null,
     redisUrl: null,
+    results: null,
   }
   const simulator = await startSimulator()
   const cleanUp = async (): Promise<void> => {
@@ -136,7 +137,7 @@ Tollgate demo: the gateway with simulated vendors. Everything is thrown away whe
 
 For the examples of the README:
 
-export TOLLGATE_URL=${url} TOLLGATE_KEY=${apiKey}
+export TOLLGATE_URL=${url} TOLLGATE_KEY=${apiKey} TOLLGATE_ADMIN_TOKEN=${adminToken}
 
 Ask for a completion:
 

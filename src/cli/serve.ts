@@ -48,6 +48,8 @@ export async function start(settings: Settings, house: House, events: Events): P
     billing: settings.billing,
     redisUrl: settings.redisUrl,
     adminToken: settings.adminToken,
+    results: settings.results,
+    publicUrl: settings.publicUrl,
     allowPrivateAddresses: settings.allowPrivateAddresses,
   })
   let listening: Listening

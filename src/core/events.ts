@@ -24,5 +24,14 @@ export interface Events {
   recordsDropped(count: number): void
   /** The journal was found damaged; what could not be read was put aside. */
   journalDamaged(problem: string): void
+  /** A vendor uses a status word that nobody has told us about; the job is taken to go on. */
+  oddJobStatus(vendor: string, word: string): void
+  /** A job reached its verdict. */
+  jobEnded(job: {
+    readonly id: string
+    readonly vendor: string
+    readonly state: string
+    readonly error: string | null
+  }): void
   internalError(requestId: string, error: unknown): void
 }

@@ -74,6 +74,8 @@ export interface VideoVendor {
   readonly vendor: string
   /** Hosts besides the upstream's own that its replies may point to and that may see the credential; `*.` stands for any below. */
   readonly hosts: readonly string[]
+  /** The vendor asks not to be polled more often. */
+  readonly leastPollMs?: number
   /** How a picture may reach the vendor; where an address may not, the gateway fetches it first. */
   readonly images: { readonly byUrl: boolean; readonly byData: boolean }
   /** Throws a GatewayError (invalid_parameter) that lists what the model takes, where it cannot take what was asked. */

@@ -6,17 +6,20 @@ import type { Events } from "../core/events.ts"
 import type { Principal } from "../core/principal.ts"
 import { newRequestId } from "../lib/ids.ts"
 import { type RelayParts, relay } from "../relay/relay.ts"
+import type { VideoApi } from "../video/videos.ts"
 import { allowedOrigin, allowOrigin, isPreflight, preflightResponse } from "./cors.ts"
 import type { Lifecycle } from "./lifecycle.ts"
 import type { ModelPages } from "./model-pages.ts"
 import { drainingResponse, errorResponse, jsonResponse } from "./responses.ts"
 import { apiRoutes, dialectOf } from "./routes.ts"
+import { isSigned, submitPage, videoMethods, videoPage, videoPlace } from "./video-pages.ts"
 
 export interface EdgeParts {
   readonly lifecycle: Lifecycle
   readonly keys: KeyDirectory
   readonly relay: RelayParts
   readonly models: ModelPages
+  readonly videos: VideoApi
   readonly events: Events
   /** The back office, below /api. */
   admin(request: Request, requestId: string): Response | Promise<Response>
@@ -81,6 +84,9 @@ async function serve(visit: Visit, parts: EdgeParts): Promise<Response> {
       const principal = known instanceof Promise ? await known : known
       return await relay({ ...visit, principal }, route.protocol, parts.relay)
     }
+    if (path === "/v1/videos" && request.method === "POST") {
+      return await submitPage({ ...visit, principal: await authenticate(request, parts.keys) }, parts.videos)
+    }
     const response = await serveOther(visit, parts)
     visit.ended()
     return response
@@ -101,6 +107,12 @@ async function serveOther(visit: Visit, parts: EdgeParts): Promise<Response> {
       headers: { allow },
     })
   }
+  const video = videoPlace(path)
+  if (video !== null) {
+    const signed = isSigned(video, query, parts.videos)
+    const principal = signed ? null : await authenticate(request, parts.keys)
+    return videoPage(video, visit, principal, parts.videos)
+  }
   if (path === "/") return jsonResponse({ service: "tollgate" }, requestId)
   const principal = await authenticate(request, parts.keys)
   return parts.models.answer(path, query, principal, parts.relay.snapshot(), requestId)
@@ -109,6 +121,8 @@ async function serveOther(visit: Visit, parts: EdgeParts): Promise<Response> {
 /** The methods a path takes; null where there is nothing. */
 function methodsOf(path: string, parts: EdgeParts): string | null {
   if (routes.has(path)) return "POST"
+  const video = videoPlace(path)
+  if (video !== null) return videoMethods(video)
   return path === "/" || parts.models.has(path) ? "GET, HEAD" : null
 }
 

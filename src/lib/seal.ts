@@ -30,6 +30,8 @@ export interface Vault {
   unseal(sealed: Uint8Array, context: string): string
   /** A keyed fingerprint: tells equal secrets without keeping them. */
   digest(text: string): string
+  /** Proves later that a text came from here. */
+  sign(text: string): string
 }
 
 export class SealError extends Error {
@@ -43,13 +45,15 @@ export function openVault(masterKey: string): Vault {
   if (masterKey.length < shortestMasterKey) {
     throw new SealError(`the master key has ${masterKey.length} characters; it needs at least ${shortestMasterKey}`)
   }
-  // Two subkeys, so that a weakness of one use never reaches the other.
+  // A subkey for each use, so that a weakness of one never reaches another.
   const sealing = subkey(masterKey, "tollgate seal v1")
   const digesting = subkey(masterKey, "tollgate digest v1")
+  const signing = subkey(masterKey, "tollgate sign v1")
   return {
     seal: (text, context) => seal(sealing, text, context),
     unseal: (sealed, context) => unseal(sealing, sealed, context),
     digest: (text) => new Bun.CryptoHasher("sha256", digesting).update(text).digest("base64url"),
+    sign: (text) => new Bun.CryptoHasher("sha256", signing).update(text).digest("base64url"),
   }
 }
 

@@ -2,13 +2,15 @@ import type { Route } from "../core/catalog.ts"
 import { GatewayError } from "../core/errors.ts"
 import type { ImageProgress, ImageResult, ImageVendor } from "../core/image-vendor.ts"
 import type { JsonValue } from "../core/json.ts"
-import type { VendorCall, VendorContext } from "../core/vendor-job.ts"
+import type { VendorContext } from "../core/vendor-job.ts"
 import { blankOut, mebibyte, utf8 } from "../lib/bytes.ts"
 import { pause } from "../lib/pause.ts"
 import { type Failure, failure } from "../routing/failure.ts"
-import { callVendor, type Downloaded, download, type VendorReply } from "../upstream/client.ts"
-import { Forbidden, refusePrivate } from "../upstream/guard.ts"
-import { blankHeaders, clientHeaders, strangerHeaders, upstreamHeaders } from "../upstream/headers.ts"
+import type { VendorReply } from "../upstream/client.ts"
+import { Forbidden } from "../upstream/guard.ts"
+import { blankHeaders, clientHeaders, upstreamHeaders } from "../upstream/headers.ts"
+import { type Downloaded, download } from "../upstream/result.ts"
+import { type VendorLine, vendorLine } from "../upstream/vendor-line.ts"
 import { mayCarryCredential } from "../vendors/hosts.ts"
 import { type ResponseFormat, readImageAsk } from "../vendors/image/ask.ts"
 import type { AttemptTerms, WholeAnswer } from "./answer.ts"
@@ -42,13 +44,11 @@ export async function runImageJob(
     upstreamModel: route.upstreamModel,
     settings: upstream.settings,
   }
-  const send = async (call: VendorCall, until: AbortSignal): Promise<VendorReply> => {
-    if (mayCarryCredential(call.url, upstream.baseUrl, vendor.hosts))
-      return callVendor(call, headersFor(route, terms), until)
-    // An address out of a reply that is not known to be the vendor's: nothing of ours goes there, and nothing inside is asked.
-    const [address] = await refusePrivate(new URL(call.url), terms.allowPrivateAddresses)
-    return callVendor(call, strangerHeaders, until, address)
-  }
+  const send = vendorLine({
+    headers: headersFor(route, terms),
+    carries: (address) => mayCarryCredential(address, upstream.baseUrl, vendor.hosts),
+    allowPrivate: terms.allowPrivateAddresses,
+  })
   const submit = await send(vendor.submit(ask, context), signal)
   terms.credential.report(submit.reply.status)
   if (submit.reply.status >= 400) return refused(submit, terms)
@@ -71,7 +71,7 @@ export async function runImageJob(
 interface Job {
   readonly vendor: ImageVendor
   readonly context: VendorContext
-  send(call: VendorCall, until: AbortSignal): Promise<VendorReply>
+  readonly send: VendorLine
 }
 
 type Verdict = Extract<ImageProgress, { kind: "succeeded" | "failed" }>

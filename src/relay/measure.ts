@@ -20,6 +20,9 @@ const tokenUnits: readonly PriceUnit[] = [
 /** How many pictures an answer counts for that does not say: it was a success, so there was one. */
 const unsaidImages = 1
 
+/** Models that hear take a token for each tenth of a second. */
+const microsecondsPerSoundToken = 100_000
+
 /** Where the text comes from that is counted, should it come to that. */
 export interface Countable {
   produced(): string
@@ -61,12 +64,14 @@ export function pricedByTokens({ price }: Tariff): boolean {
 export async function countTokens(journey: Journey, answer: Countable, counter: TokenCounter): Promise<TokenUsage> {
   const { ask, protocol, story, model } = journey
   story.estimated = true
-  return counter.count({
+  const counted = await counter.count({
     endpoint: protocol.endpoint,
     requestBody: ask.shape === null ? noBytes : ask.body.whole(),
     produced: answer.produced(),
     tokenizer: model.tokenizer,
   })
+  const heard = Math.ceil((protocol.estimateLength?.(ask) ?? 0) / microsecondsPerSoundToken)
+  return heard === 0 ? counted : { ...counted, input: counted.input + heard, audioInput: heard }
 }
 
 /** What the answer says counts; the request's word stands where the answer has none. */

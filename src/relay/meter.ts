@@ -5,4 +5,6 @@ export interface Meter {
   push(chunk: Uint8Array): void
   /** The answer is over. */
   end(): Reading
+  /** What an answer that is over says, as text, for counting where the upstream does not; absent where it says nothing. */
+  produced?(): string
 }

@@ -127,7 +127,8 @@ function flow(found: Answered, begun: BegunFlow, journey: Journey, call: Call, h
     deadline,
     ...untilItsEnd(found, story, call, house, ({ ending }) => {
       if (ending === "failed") return
-      return measure(journey, begun.meter?.end() ?? nothingRead, { produced: () => "" }, house.counter)
+      const { meter } = begun
+      return measure(journey, meter?.end() ?? nothingRead, { produced: () => meter?.produced?.() ?? "" }, house.counter)
     }),
   })
 }

@@ -131,13 +131,17 @@ export async function suspendAccount(trx: Writer, name: string): Promise<Saved> 
   return "updated"
 }
 
-/** Its keys go with it. An account that money ever moved on stays for good. False where there was no such account. */
+/** Its keys go with it. An account that money ever moved on, or that has video jobs, stays for good. False where there was no such account. */
 export async function deleteAccount(trx: Writer, name: string): Promise<boolean> {
   const account = await trx.selectFrom("accounts").select("id").where("name", "=", name).executeTakeFirst()
   if (account === undefined) return false
   const line = await trx.selectFrom("ledger").select("id").where("account_id", "=", account.id).executeTakeFirst()
   if (line !== undefined) {
     throw new StoreConflict(`${described(name)} has lines in the ledger, which is kept; suspend the account instead`)
+  }
+  const job = await trx.selectFrom("jobs").select("id").where("account_id", "=", account.id).executeTakeFirst()
+  if (job !== undefined) {
+    throw new StoreConflict(`${described(name)} has video jobs, which are kept; suspend the account instead`)
   }
   const people = await trx
     .selectFrom("people")

@@ -73,7 +73,7 @@ const described: Readonly<Record<LineKind, string>> = {
 }
 
 async function postLine(trx: Writer, kind: LineKind, line: Topup): Promise<Posting> {
-  refuseRequestId(line.reference)
+  refuseChargeReference(line.reference)
   const accountId = await lockAccount(trx, line.account)
   const before = await postedBefore(trx, kind, line, accountId)
   if (before !== null) return before
@@ -99,13 +99,36 @@ async function postLine(trx: Writer, kind: LineKind, line: Topup): Promise<Posti
   throw referenceTaken(line, "of another account")
 }
 
-/** A charge's reference is its request's id: another line of that reference would keep the charge from being posted. */
-function refuseRequestId(reference: string): void {
-  if (!/^req_[0-9a-f]{32}$/.test(reference)) return
+/** The reference of a video job's charge. */
+export function jobReference(jobId: string): string {
+  return `video_${jobId}`
+}
+
+const chargeReferences: readonly { readonly pattern: RegExp; readonly what: string }[] = [
+  { pattern: /^req_[0-9a-f]{32}$/, what: "request" },
+  { pattern: /^video_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, what: "video job" },
+]
+
+/** A charge's reference is made of its request's or job's id: another line of that reference would keep the charge out. */
+function refuseChargeReference(reference: string): void {
+  const kept = chargeReferences.find(({ pattern }) => pattern.test(reference))
+  if (kept === undefined) return
   throw new StoreConflict(
-    `the reference ${JSON.stringify(reference)} is kept for the charge of that request; ` +
+    `the reference ${JSON.stringify(reference)} is kept for the charge of that ${kept.what}; ` +
       `use another, such as "refund:${reference}"`,
   )
+}
+
+/** What is left of a balance after a charge for `what`. */
+export function balanceAfterCharge(what: string, balance: bigint, charge: bigint): bigint {
+  const after = balance - charge
+  if (charge < 0n) throw new StoreConflict(`${what}: a charge of ${charge} is below zero`)
+  if (charge > largestAmount || after < smallestAmount) {
+    throw new StoreConflict(
+      `${what}: a charge of ${charge} would take the balance to ${after}, beyond what can be kept`,
+    )
+  }
+  return after
 }
 
 /** Lines of one account are written one after the other, each knowing the balance that the one before left. */

@@ -1,9 +1,12 @@
-import { sql } from "kysely"
+import { type Selectable, sql } from "kysely"
+import type { Measured } from "../core/measured.ts"
 import type { RequestRecord } from "../core/request-record.ts"
+import { queryByIds } from "./bulk.ts"
 import { type LedgerLine, lineOf } from "./ledger.ts"
 import { requestOf } from "./requests.ts"
 import type { UsageSpan } from "./rollup.ts"
-import { type Reader, type UsageCounter, usageCounters } from "./schema.ts"
+import { type Reader, type Tables, type UsageCounter, usageCounters } from "./schema.ts"
+import { requestsKeptSince } from "./versions.ts"
 
 /*
  * Everything in the books, page by page and in a fixed order, for those who add it all up again. Inside the snapshot of
@@ -12,13 +15,66 @@ import { type Reader, type UsageCounter, usageCounters } from "./schema.ts"
 
 const rowsPerPage = 1000
 
+/** Everything in the books at one moment. */
+export interface Books {
+  /** The names of all accounts, by their ids. */
+  readonly accounts: ReadonlyMap<string, string>
+  /** Requests that ended before this time may have been deleted; Unix milliseconds. */
+  readonly requestsKeptSince: number
+  lines(): AsyncIterable<FoundLine>
+  requests(): AsyncIterable<FoundRequest>
+  usage(span: UsageSpan): AsyncIterable<StoredUsage>
+  /** Those of the ids that are kept requests. */
+  requestsAmong(ids: readonly string[]): Promise<ReadonlySet<string>>
+  /** The charges that have one of these references. */
+  chargesAmong(references: readonly string[]): Promise<readonly PostedCharge[]>
+}
+
+/** A row whose JSON someone has spoilt is still there to be told of; what could not be read of it is empty. */
+interface Found {
+  /** Why not all of it could be read. */
+  readonly unreadable?: string
+}
+
+export interface FoundLine extends LedgerLine, Found {}
+export interface FoundRequest extends RequestRecord, Found {}
+
+export interface PostedCharge {
+  /** The line's id. */
+  readonly id: bigint
+  readonly accountId: string
+  readonly reference: string
+  readonly amount: bigint
+}
+
+/** The books that a snapshot shows, for as long as it lasts. */
+export async function booksIn(db: Reader): Promise<Books> {
+  const accounts = await db.selectFrom("accounts").select(["id", "name"]).execute()
+  return {
+    accounts: new Map(accounts.map(({ id, name }) => [id, name])),
+    requestsKeptSince: await requestsKeptSince(db),
+    lines: () => allLines(db),
+    requests: () => allRequests(db),
+    usage: (span) => allUsage(db, span),
+    requestsAmong: async (ids) => new Set((await selectRequests(db, ids)).map(({ id }) => id)),
+    chargesAmong: (references) => selectCharges(db, references),
+  }
+}
+
+const selectRequests = queryByIds<{ readonly id: string }>((ids) => `select id from requests where id in ${ids}`)
+
+const selectCharges = queryByIds<PostedCharge>(
+  (ids) => `select id, account_id as "accountId", reference, amount from ledger
+    where reference in ${ids} and kind = 'charge' order by id`,
+)
+
 /** All ledger lines, account by account, each account's in the order they were posted. */
-export async function* allLines(db: Reader): AsyncGenerator<LedgerLine> {
-  let last: LedgerLine | undefined
+export async function* allLines(db: Reader): AsyncGenerator<FoundLine> {
+  let last: FoundLine | undefined
   for (;;) {
     let query = db.selectFrom("ledger").selectAll().orderBy("account_id").orderBy("id").limit(rowsPerPage)
     if (last !== undefined) query = query.where(sql<boolean>`(account_id, id) > (${last.accountId}, ${last.id})`)
-    const lines = (await query.execute()).map(lineOf)
+    const lines = (await query.execute()).map(foundLine)
     yield* lines
     last = lines.at(-1)
     if (last === undefined || lines.length < rowsPerPage) return
@@ -26,16 +82,55 @@ export async function* allLines(db: Reader): AsyncGenerator<LedgerLine> {
 }
 
 /** All requests that are still kept, by their ids. */
-export async function* allRequests(db: Reader): AsyncGenerator<RequestRecord> {
-  let last: RequestRecord | undefined
+export async function* allRequests(db: Reader): AsyncGenerator<FoundRequest> {
+  let last: FoundRequest | undefined
   for (;;) {
     let query = db.selectFrom("requests").selectAll().orderBy("id").limit(rowsPerPage)
     if (last !== undefined) query = query.where("id", ">", last.id)
-    const requests = (await query.execute()).map(requestOf)
+    const requests = (await query.execute()).map(foundRequest)
     yield* requests
     last = requests.at(-1)
     if (last === undefined || requests.length < rowsPerPage) return
   }
+}
+
+function foundLine(row: Selectable<Tables["ledger"]>): FoundLine {
+  try {
+    const line = lineOf(row)
+    if (line.measured === null) return line
+    if (typeof line.measured.model !== "string") throw new TypeError("no model is named")
+    refuseUnsound(line.measured.measured)
+    return line
+  } catch (error) {
+    return { ...lineOf({ ...row, measured: null, price: null }), unreadable: messageOf(error) }
+  }
+}
+
+function foundRequest(row: Selectable<Tables["requests"]>): FoundRequest {
+  try {
+    const request = requestOf(row)
+    refuseUnsound(request.measured)
+    return request
+  } catch (error) {
+    return { ...requestOf({ ...row, attempts: "[]", measured: "{}", price: null }), unreadable: messageOf(error) }
+  }
+}
+
+/** JSON that can be read may still hold what nobody measures. */
+function refuseUnsound({ tokens, images, microseconds, characters, searchUnits }: Measured): void {
+  const quantities = [images, microseconds, characters, searchUnits]
+  if (tokens !== null) {
+    quantities.push(tokens.input, tokens.cachedInput, tokens.cacheWrite, tokens.audioInput)
+    quantities.push(tokens.output, tokens.reasoning, tokens.audioOutput)
+  }
+  for (const quantity of quantities) {
+    if (quantity === null || (Number.isSafeInteger(quantity) && quantity >= 0)) continue
+    throw new RangeError(`${JSON.stringify(quantity)} is no quantity`)
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** One row of a roll-up. */

@@ -1,11 +1,12 @@
 import type { Endpoint } from "../core/endpoints.ts"
 import type { Measured } from "../core/measured.ts"
-import type { AppliedPrice } from "../core/price.ts"
+import type { AppliedPrice, Tariff } from "../core/price.ts"
 import type { AttemptRecord } from "../core/story.ts"
 import type { TokenUsage } from "../core/usage.ts"
+import type { SecondsSource } from "../core/video-job.ts"
 
 /*
- * The JSON in the columns `measured`, `price` and `attempts`. Ledger lines are kept for ever, so names once written stay
+ * The JSON in the columns `measured`, `price`, `tariff` and `attempts`. Ledger lines are kept for ever, so names once written stay
  * readable for ever: fields may be added, never renamed.
  */
 
@@ -15,6 +16,8 @@ export interface MeasuredFor {
   readonly upstream: string | null
   readonly endpoint: Endpoint
   readonly measured: Measured
+  /** How a video's length was known; videos only. */
+  readonly secondsSource?: SecondsSource | undefined
 }
 
 /** As written; what is absent was not measured. Where there are tokens, a part of them that is absent is zero. */
@@ -32,13 +35,14 @@ interface MeasuredJson {
   readonly images?: number | undefined
   /** An exact decimal, such as "1.5". */
   readonly seconds?: string | undefined
+  readonly seconds_source?: SecondsSource | undefined
   readonly characters?: number | undefined
   readonly search_units?: number | undefined
   readonly size?: string | undefined
   readonly quality?: string | undefined
 }
 
-export function writeMeasured({ model, upstream, endpoint, measured }: MeasuredFor): string {
+export function writeMeasured({ model, upstream, endpoint, measured, secondsSource }: MeasuredFor): string {
   const { tokens, images, microseconds, characters, searchUnits, size, quality } = measured
   const json: MeasuredJson = {
     model,
@@ -53,6 +57,7 @@ export function writeMeasured({ model, upstream, endpoint, measured }: MeasuredF
     audio_output_tokens: tokens?.audioOutput || undefined,
     images: images ?? undefined,
     seconds: microseconds === null ? undefined : secondsOf(microseconds),
+    seconds_source: secondsSource,
     characters: characters ?? undefined,
     search_units: searchUnits ?? undefined,
     size: size ?? undefined,
@@ -76,6 +81,7 @@ export function readMeasured(text: string): MeasuredFor {
       size: json.size ?? null,
       quality: json.quality ?? null,
     },
+    secondsSource: json.seconds_source,
   }
 }
 
@@ -111,6 +117,14 @@ export function writePrice({ version, multiplier, units }: AppliedPrice): string
 }
 
 export function readPrice(text: string): AppliedPrice {
+  return JSON.parse(text)
+}
+
+export function writeTariff({ price, multiplier, version }: Tariff): string {
+  return JSON.stringify({ price, multiplier, version })
+}
+
+export function readTariff(text: string): Tariff {
   return JSON.parse(text)
 }
 

@@ -46,6 +46,23 @@ export function rollUp(span: UsageSpan, records: readonly RequestRecord[]): read
   return [...places].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sums]) => sums)
 }
 
+/** A finished video that is charged. */
+export interface VideoUsage {
+  readonly accountId: string
+  readonly model: string
+  readonly upstream: string
+  readonly finishedAt: number
+  readonly microseconds: number | null
+  readonly charge: bigint
+}
+
+/** What a video adds to the hour or day it was finished in: its length and charge, for its request was counted at submit. */
+export function videoSums(span: UsageSpan, video: VideoUsage): UsageSums {
+  const { accountId, model, upstream, finishedAt, microseconds, charge } = video
+  const time = Math.floor(Math.round(finishedAt) / spanMs[span])
+  return { time, accountId, model, upstream, counts: { ...noCounts(), microseconds: microseconds ?? 0 }, charge }
+}
+
 function noCounts(): UsageSums["counts"] {
   return {
     requests: 0,

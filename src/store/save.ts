@@ -18,6 +18,15 @@ export function now(): bigint {
   return BigInt(Date.now())
 }
 
+/** Unix milliseconds as the tables keep them. */
+export function milliseconds(value: number): bigint {
+  return BigInt(Math.round(value))
+}
+
+export function flag(value: boolean): bigint {
+  return value ? 1n : 0n
+}
+
 /** Refuses to delete what others still use, naming the first of them. */
 export function refuseIfUsed(what: string, by: string, users: readonly string[]): void {
   if (users.length === 0) return

@@ -2,6 +2,7 @@ import type { Generated, GeneratedAlways, Kysely, Transaction } from "kysely"
 import type { Endpoint } from "../core/endpoints.ts"
 import type { Ending } from "../core/story.ts"
 import type { Tokenizer } from "../core/tokenizer.ts"
+import type { JobState, SecondsSource } from "../core/video-job.ts"
 
 export type Engine = "sqlite" | "postgres"
 export type LineKind = "topup" | "charge" | "adjustment"
@@ -25,6 +26,7 @@ export interface Tables {
   requests: RequestsTable
   usage_hours: UsageTable & { hour: bigint }
   usage_days: UsageTable & { day: bigint }
+  jobs: JobsTable
 }
 
 /** Reads go over either; what must happen in one piece asks for a transaction. */
@@ -153,6 +155,49 @@ interface RequestsTable {
   usage_invalid: bigint
   price: string | null
   charge: bigint
+}
+
+interface JobsTable {
+  id: string
+  state: JobState
+  next_look_at: bigint
+  /** Nobody else may claim the job before this time; null: anybody may. */
+  lease_until: bigint | null
+  lease_owner: string | null
+  fence: bigint
+  polls: Generated<bigint>
+  last_look_at: bigint | null
+  missing_since: bigint | null
+  hidden: Generated<bigint>
+  account_id: string
+  created_at: bigint
+  submitted_at: bigint | null
+  finished_at: bigint | null
+  key_id: string
+  key_name: string
+  request_id: string
+  model: string
+  with_image: bigint
+  upstream_id: string
+  upstream: string
+  vendor: string
+  upstream_model: string
+  base_url: string
+  credential_digest: string | null
+  sent_seconds: bigint | null
+  vendor_id: string | null
+  microseconds: bigint | null
+  seconds_source: SecondsSource | null
+  charge: Generated<bigint>
+  result_needs_credential: Generated<bigint>
+  result_kept: Generated<bigint>
+  trouble: string | null
+  error: string | null
+  price: string | null
+  tariff: string
+  ref: string | null
+  result_url: string | null
+  attempts: string
 }
 
 /** What was used of one model and upstream ("" where none was asked) by one account, in one hour or day since 1970. */

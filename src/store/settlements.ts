@@ -1,11 +1,10 @@
 import type { RequestRecord } from "../core/request-record.ts"
 import { bulkInsert, queryByIds, type SqlValue } from "./bulk.ts"
 import { inTransaction, type Store } from "./db.ts"
-import { StoreConflict } from "./errors.ts"
-import { balancesOf, largestAmount, smallestAmount } from "./ledger.ts"
+import { balanceAfterCharge, balancesOf } from "./ledger.ts"
 import { writeAttempts, writeMeasured, writePrice } from "./record-json.ts"
 import { addUsage, rollUp } from "./rollup.ts"
-import { locksRows } from "./save.ts"
+import { flag, locksRows, milliseconds } from "./save.ts"
 import type { Writer } from "./schema.ts"
 
 export interface SettlementOptions {
@@ -145,13 +144,7 @@ async function writeAll(trx: Writer, records: readonly RequestRecord[], balances
 
 /** The account's balance after the record's charge. */
 function charged(balances: Map<string, bigint>, { id, accountId, charge }: RequestRecord): bigint {
-  const balance = (balances.get(accountId) ?? 0n) - charge
-  if (charge < 0n) throw new StoreConflict(`request ${id}: a charge of ${charge} is below zero`)
-  if (charge > largestAmount || balance < smallestAmount) {
-    throw new StoreConflict(
-      `request ${id}: a charge of ${charge} would take the balance to ${balance}, beyond what can be kept`,
-    )
-  }
+  const balance = balanceAfterCharge(`request ${id}`, balances.get(accountId) ?? 0n, charge)
   balances.set(accountId, balance)
   return balance
 }
@@ -202,12 +195,4 @@ function pushRequest(requests: SqlValue[], record: RequestRecord, measured: stri
     price,
     record.charge,
   )
-}
-
-function flag(value: boolean): bigint {
-  return value ? 1n : 0n
-}
-
-function milliseconds(value: number): bigint {
-  return BigInt(Math.round(value))
 }

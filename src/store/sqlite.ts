@@ -70,7 +70,7 @@ function openDatabase(file: string): Database {
 function sqliteDialect(database: Database): Dialect {
   return {
     createAdapter: () => new TransactionalSqliteAdapter(),
-    createDriver: () => new ImmediateSqliteDriver({ database: new PreparedDatabase(database) }),
+    createDriver: () => new ImmediateSqliteDriver(database),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
@@ -85,9 +85,21 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
 
 /** A transaction that may write takes the write lock first, so that it never fails half-way for the want of it. */
 class ImmediateSqliteDriver extends SqliteDriver {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    super({ database: new PreparedDatabase(database) })
+    this.#database = database
+  }
+
   override async beginTransaction(connection: DatabaseConnection, settings?: TransactionSettings): Promise<void> {
     const begin = settings?.accessMode === "read only" ? "begin" : "begin immediate"
     await connection.executeQuery(CompiledQuery.raw(begin))
+  }
+
+  /** After some errors, such as a full disk, SQLite has rolled back by itself, and asking again would hide the error. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#database.inTransaction) await super.rollbackTransaction(connection)
   }
 }
 

@@ -1,19 +1,25 @@
 import type { JsonValue } from "../core/json.ts"
 import type { Reply, VendorCall } from "../core/vendor-job.ts"
 import { textOf } from "../lib/bytes.ts"
-import { Forbidden, type Resolve, refusePrivate } from "./guard.ts"
-import { strangerHeaders } from "./headers.ts"
+import { Forbidden } from "./guard.ts"
 
 /** No HTTP answer came: refused, reset, name not found, TLS trouble. `reason` is for operators. */
 export class Unreachable extends Error {
   readonly reason: string
+  /** Nothing of the request can have reached the upstream, because there was no connection to send it on. */
+  readonly unsent: boolean
 
   constructor(reason: string, cause: unknown) {
     super(`upstream unreachable: ${reason}`, { cause })
     this.name = "Unreachable"
     this.reason = reason
+    this.unsent = withoutConnection.test(reason)
   }
 }
+
+/** What the runtime calls failures to connect: refused, no such host, no way there, no trust in the certificate. */
+const withoutConnection =
+  /^(ConnectionRefused|ECONNREFUSED|FailedToOpenSocket|ENOTFOUND|EAI_\w+|DNS\w*|EHOSTUNREACH|ENETUNREACH|CERT_\w+|ERR_TLS_\w+|UNABLE_TO_\w+|DEPTH_ZERO_\w+|SELF_SIGNED_\w+|UNKNOWN_CERTIFICATE\w*):/
 
 /** Bytes to send: in one piece, or as pieces that follow each other. */
 export type Payload = Uint8Array | readonly Uint8Array[]
@@ -82,22 +88,29 @@ export async function probe(url: string, headers: Record<string, string>, signal
   return response.status
 }
 
-/** One call of a vendor's job protocol, with its reply read to the end; `address` is where its host must be, if that was checked. */
+export interface VendorCallOptions {
+  /** Where its host must be, if that was checked. */
+  readonly address?: string
+  /** On a connection of its own: the runtime sends a call again by itself when one that was kept open turns out to be dead. */
+  readonly once?: boolean
+}
+
+/** One call of a vendor's job protocol, with its reply read to the end. */
 export async function callVendor(
   call: VendorCall,
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
-  address: string | null = null,
+  { address, once = false }: VendorCallOptions = {},
 ): Promise<VendorReply> {
   let response: Response
   try {
-    response = await fetchAt(new URL(call.url), address, {
+    response = await fetchAt(new URL(call.url), address ?? null, {
       method: call.method,
       headers: { ...headers, ...call.headers },
       ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
       signal,
       redirect: "manual",
-      timeout: false,
+      ...(once ? { keepalive: false } : {}),
     })
   } catch (error) {
     if (signal.aborted) throw error
@@ -123,52 +136,6 @@ export interface VendorReply {
   readonly bytes: Uint8Array
 }
 
-/** Redirects followed from a result's address, each checked anew. */
-const mostRedirects = 3
-
-/** Fetches a result from an address that came out of a reply: no credential goes along, and only public addresses are asked. */
-export async function download(
-  address: string,
-  limit: number,
-  allowPrivate: boolean,
-  signal: AbortSignal,
-  resolve?: Resolve,
-): Promise<Downloaded> {
-  let url = new URL(address)
-  for (let hop = 0; hop <= mostRedirects; hop++) {
-    const addresses = await refusePrivate(url, allowPrivate, resolve)
-    const response = await fetchFirst(url, addresses, signal)
-    const location = response.status >= 300 && response.status < 400 ? response.headers.get("location") : null
-    if (location === null) {
-      if (!response.ok) throw new Forbidden(`the result's address answers ${response.status}`)
-      return { bytes: await readUpTo(response, limit), type: response.headers.get("content-type") ?? "" }
-    }
-    await response.body?.cancel()
-    url = new URL(location, url)
-  }
-  throw new Forbidden(`the result's address redirects more than ${mostRedirects} times`)
-}
-
-/** Asks the first of a host's addresses that can be reached. */
-async function fetchFirst(url: URL, addresses: readonly string[], signal: AbortSignal): Promise<Response> {
-  let trouble: unknown
-  for (const address of addresses) {
-    try {
-      return await fetchAt(url, address, {
-        redirect: "manual",
-        signal,
-        headers: strangerHeaders,
-        // Connections of different names to one address must not be mixed up.
-        keepalive: false,
-      })
-    } catch (error) {
-      trouble = error
-      if (signal.aborted) break
-    }
-  }
-  throw trouble
-}
-
 /**
  * Fetches a URL from one address of its host, without asking for the name again: a name that was checked may resolve
  * differently a moment later. The certificate must still be the name's.
@@ -187,15 +154,11 @@ export function fetchAt(url: URL, address: string | null, init: BunFetchRequestI
   } as BunFetchRequestInit)
 }
 
-export interface Downloaded {
-  readonly bytes: Uint8Array
-  readonly type: string
-}
-
 const mostReplyBytes = 64 * 1024 * 1024
 const longestReplyText = 2000
 
-async function readUpTo(response: Response, limit: number): Promise<Uint8Array> {
+/** The whole of a body; Forbidden where it is longer than the limit. */
+export async function readUpTo(response: Response, limit: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
@@ -214,7 +177,8 @@ function parsed(text: string): JsonValue {
   }
 }
 
-function reasonOf(error: unknown): string {
+/** What went wrong with a fetch, for operators. */
+export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = "code" in error && typeof error.code === "string" ? error.code : error.name
   return `${code}: ${error.message}`

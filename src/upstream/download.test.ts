@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test"
 import { resultsExample } from "../../test/support/certificate.ts"
-import { download, fetchAt } from "./client.ts"
+import { fetchAt } from "./client.ts"
+import { download } from "./result.ts"
 
 const limit = 1024
 const seen: string[] = []

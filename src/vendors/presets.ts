@@ -125,7 +125,7 @@ export const vendors: readonly VendorPreset[] = [
   { name: "replicate", title: "Replicate", baseUrl: "https://api.replicate.com/v1", auth: "bearer", adapted: ["image_generations"],
     paths: { image_generations: "/models", video: "/models" } },
   { name: "bfl", title: "Black Forest Labs", baseUrl: "https://api.bfl.ai/v1", auth: "x-key", adapted: ["image_generations"],
-    paths: { image_generations: "/", video: "/flux-3-video" } },
+    paths: { image_generations: "/" } },
 ]
 
 const byName: ReadonlyMap<string, VendorPreset> = new Map(vendors.map((vendor) => [vendor.name, vendor]))

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test"
 import { type Endpoint, endpoints } from "../core/endpoints.ts"
 import type { Price } from "../core/price.ts"
 import { findVendor } from "./presets.ts"
-import { endpointProblem, isPriced, routeProblem } from "./route-problem.ts"
+import { endpointProblem, isPriced, isServed, routeProblem } from "./route-problem.ts"
 
 function problem(vendor: string, price: Price, endpoints: readonly Endpoint[] | null = null): string | null {
   const preset = findVendor(vendor)
@@ -30,6 +30,19 @@ test("tokens cannot be counted where only video is made, a request or nothing ca
   expect(problem("kling", { input: "1", output: "2" })).toContain('vendor "kling" has no chat, responses')
   expect(problem("kling", { request: "0.5" })).toBeNull()
   expect(problem("kling", "free")).toBeNull()
+})
+
+test("video is served where an adapter speaks the vendor's protocol, whatever its preset says", () => {
+  const preset = findVendor("zhipu")!
+  const stranger = { ...preset, name: "stranger" }
+  expect([isServed(preset, "video"), isServed(stranger, "video")]).toEqual([true, false])
+  expect(isServed(stranger, "chat")).toBe(true)
+  const onlyVideo = { ...stranger, paths: { video: "/videos", speech: "/speech" } }
+  const problem = 'vendor "stranger" has no video endpoint (it has: speech)'
+  expect(routeProblem(onlyVideo, "m", "free", ["video"])).toEndWith(problem)
+  expect(routeProblem(onlyVideo, "m", { second: "0.1" }, null)).toEndWith(
+    "has no video, transcriptions or translations endpoint (it has: speech)",
+  )
 })
 
 test("one unit that fits is enough", () => {

@@ -1,6 +1,7 @@
-import type { Endpoint } from "../core/endpoints.ts"
+import { type Endpoint, endpoints as known } from "../core/endpoints.ts"
 import { baseUnitsOf, type Price, type PriceUnit } from "../core/price.ts"
 import type { VendorPreset } from "../core/vendor.ts"
+import { videoVendors } from "./video/registry.ts"
 
 /** Endpoints that a bridge can serve from another dialect's path. */
 const bridges: Readonly<Partial<Record<Endpoint, readonly Endpoint[]>>> = {
@@ -28,10 +29,15 @@ const measuredAt: Readonly<Record<PriceUnit, readonly Endpoint[] | null>> = {
   request: null,
 }
 
+/** Whether a vendor has an endpoint of its own. Every vendor of videos speaks its own protocol, so a path alone does not make one. */
+function has(preset: VendorPreset, endpoint: Endpoint): boolean {
+  return preset.paths[endpoint] !== undefined && (endpoint !== "video" || videoVendors.has(preset.name))
+}
+
 /** Whether a vendor can serve an endpoint, by its own path or over a bridge. */
 export function isServed(preset: VendorPreset, endpoint: Endpoint): boolean {
   const ways: readonly Endpoint[] = [endpoint, ...(bridges[endpoint] ?? [])]
-  return ways.some((way) => preset.paths[way] !== undefined)
+  return ways.some((way) => has(preset, way))
 }
 
 /** Where something that the price names can be measured, or null: anywhere. A tier may not fit, so tiers do not count. */
@@ -73,11 +79,11 @@ export function routeProblem(
 ): string | null {
   const lacking = endpoints === null ? unmeasurable(preset, price) : endpoints.filter((name) => !isServed(preset, name))
   if (lacking.length === 0) return null
-  const has = Object.keys(preset.paths).join(", ")
-  return `model "${modelName}" cannot be served: vendor "${preset.name}" has no ${oneOf(lacking)} endpoint (it has: ${has})`
+  const own = known.filter((name) => has(preset, name)).join(", ")
+  return `model "${modelName}" cannot be served: vendor "${preset.name}" has no ${oneOf(lacking)} endpoint (it has: ${own})`
 }
 
 function unmeasurable(preset: VendorPreset, price: Price): readonly Endpoint[] {
   const wanted = endpointsForPrice(price)
-  return wanted === null || wanted.some((name) => preset.paths[name] !== undefined) ? [] : wanted
+  return wanted === null || wanted.some((name) => has(preset, name)) ? [] : wanted
 }

@@ -17,8 +17,12 @@ export const vault = openVault("test-master-key-0123456789abcdef0123456789")
 export interface BackOffice {
   readonly url: string
   readonly parts: AdminParts
+  /** With the admin token. */
+  readonly headers: Readonly<Record<string, string>>
   /** Asks with the admin token, unless the headers given say otherwise. */
   ask(path: string, init?: RequestInit): Promise<Response>
+  /** Posts JSON; headers given come on top of the usual ones. */
+  send(path: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
   /** The JSON of an answer that must be 200. */
   read<Body = Record<string, unknown>>(path: string): Promise<Body>
   /** Applies a document and serves by the result. */
@@ -43,18 +47,25 @@ export async function openBackOffice(
     store,
     snapshot: () => snapshot,
     inFlight: () => 0,
+    balanceChanged() {},
     circuit: () => "closed",
     adminToken,
     version: "1.2.3",
     ...overrides,
   }
   const { url, stop } = serveApi(adminApi(parts))
-  const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
-    fetch(url + path, { headers: { authorization: `Bearer ${adminToken}` }, ...init })
+  const headers = { authorization: `Bearer ${adminToken}` }
+  const ask = (path: string, init: RequestInit = {}): Promise<Response> => fetch(url + path, { headers, ...init })
   return {
     url,
     parts,
+    headers,
     ask,
+    send(path, body, more = {}) {
+      const text = typeof body === "string" ? body : JSON.stringify(body)
+      const all = { ...headers, "content-type": "application/json", ...more }
+      return fetch(url + path, { method: "POST", headers: all, body: text })
+    },
     async read<Body>(path: string) {
       const response = await ask(path)
       const text = await response.text()

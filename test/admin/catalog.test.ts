@@ -80,7 +80,13 @@ describe("models", () => {
   test("a model shows its price, the endpoints that its routes can serve, and its routes by priority", async () => {
     expect(await office.read("/api/models/gpt-5")).toEqual({
       name: "gpt-5",
-      price: { input: "1.25", cached_input: "0.125", output: "10" },
+      price: {
+        input: "1.25",
+        cached_input: "0.125",
+        output: "10",
+        tiers: [{ above_input: 200_000, input: "2.5" }],
+      },
+      tokenizer: "cl100k_base",
       endpoints: ["chat", "messages"],
       routes: [
         { upstream: "claude", model: "gpt-5-upstream", priority: 2, weight: 100 },
@@ -91,7 +97,7 @@ describe("models", () => {
 
   test("a name with slashes is found percent-encoded and as it is; a free model says so", async () => {
     const encoded = await office.read(`/api/models/${encodeURIComponent("meta/llama 3/8b")}`)
-    expect(encoded).toMatchObject({ name: "meta/llama 3/8b", price: "free" })
+    expect(encoded).toMatchObject({ name: "meta/llama 3/8b", price: "free", tokenizer: "o200k_base" })
     expect(await office.read("/api/models/meta/llama%203/8b")).toEqual(encoded)
     expect(await office.read("/api/models/100%25/free")).toMatchObject({ endpoints: ["embeddings"] })
     expect(await office.read("/api/models/100%25%2Ffree")).toMatchObject({ endpoints: ["embeddings"] })

@@ -4,7 +4,7 @@ import { adminApp } from "../../src/admin/api.ts"
 import { isObject } from "../../src/core/json.ts"
 import { type FreshStore, freshStore } from "../store/engines.ts"
 import { type BackOffice, openBackOffice } from "./back-office.ts"
-import { sampleHouse } from "./samples.ts"
+import { exampleBodies, examples, recordSample, sampleHouse } from "./samples.ts"
 
 type Json = Record<string, unknown>
 
@@ -12,6 +12,7 @@ interface Operation {
   readonly operationId: string
   readonly summary: string
   readonly parameters?: readonly { name: string; in: string; required: boolean; schema: Json; description?: string }[]
+  readonly requestBody?: { readonly required: boolean; readonly content: Json }
   readonly responses: Readonly<Record<string, { description: string; headers: Json; content: Json }>>
 }
 
@@ -29,6 +30,7 @@ let description: Description
 beforeAll(async () => {
   fresh = await freshStore("sqlite")
   office = await openBackOffice(fresh.store, sampleHouse)
+  await recordSample(fresh.store)
   description = await office.read<Description>("/api/openapi.json")
 })
 afterAll(async () => {
@@ -94,18 +96,24 @@ test("what is described is served and what is served is described", () => {
   expect(described.toSorted()).toEqual([
     "GET /api/accounts",
     "GET /api/accounts/{a}",
+    "GET /api/ledger",
     "GET /api/models",
     "GET /api/models/{m}",
     "GET /api/openapi.json",
+    "GET /api/requests",
+    "GET /api/requests/{r}",
     "GET /api/upstreams",
     "GET /api/upstreams/{u}",
+    "GET /api/usage",
+    "POST /api/accounts/{a}/adjustments",
+    "POST /api/accounts/{a}/topups",
   ])
 })
 
 test("every operation has a name of its own, its parameters with their meaning, and all the ways it can be refused", () => {
   const names = operations().map(([, , { operationId }]) => operationId)
   expect(new Set(names).size).toBe(names.length)
-  for (const [path, , operation] of operations()) {
+  for (const [path, method, operation] of operations()) {
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)
     const parameters = operation.parameters ?? []
     expect(parameters.filter((each) => each.in === "path").map(({ name }) => name)).toEqual(inPath)
@@ -113,7 +121,15 @@ test("every operation has a name of its own, its parameters with their meaning, 
       expect(parameter.description).toBeString()
       expect(parameter.required).toBe(parameter.in === "path")
     }
-    const statuses = ["200", "400", "401", ...(inPath.length > 0 ? ["404"] : []), "500", "503"]
+    // A list may be asked for things of an account that is not there.
+    const names = inPath.length > 0 || (path !== "/api/accounts" && parameters.some(({ name }) => name === "account"))
+    const posts = method === "post"
+    const statuses = [
+      ...(posts ? ["200", "201"] : ["200"]),
+      ...["400", "401", ...(names ? ["404"] : [])],
+      ...(posts ? ["413", "415"] : []),
+      ...["500", "503"],
+    ]
     expect(Object.keys(operation.responses).toSorted()).toEqual(statuses)
     for (const response of Object.values(operation.responses)) {
       expect(response.description).toBeString()
@@ -132,19 +148,36 @@ test("a list describes its limit, cursor and filters as what they stand for", ()
   expect(schema("suspended")).toMatchObject({ type: "boolean" })
 })
 
+test("bodies are described with their fields, the required ones among them", () => {
+  const topup = description.components.schemas.Topup!
+  expect(Object.keys(topup.properties as Json)).toEqual(["amount", "note", "reference"])
+  expect([topup.required, topup.additionalProperties]).toEqual([["amount"], false])
+  expect(description.components.schemas.Adjustment!.required).toEqual(["amount", "note"])
+  for (const [path, method, operation] of operations()) {
+    expect([path, operation.requestBody?.required]).toEqual([path, method === "post" ? true : undefined])
+  }
+})
+
 test("answers have the described fields and no others, the good ones and the refusals", async () => {
-  const examples: Readonly<Record<string, string>> = { a: "acme", u: "openai-main", m: "gpt-5" }
-  for (const [path, , operation] of operations()) {
+  for (const [path, method, operation] of operations()) {
+    const ask = (at: string, init?: RequestInit): Promise<Response> =>
+      method === "get"
+        ? office.ask(at, init)
+        : office.send(at, { reference: `described ${path}`, ...exampleBodies[path] }, init && { authorization: "" })
     const at = (example: (name: string) => string) => path.replace(/\{(\w+)\}/g, (_, name: string) => example(name))
     const real = at((name) => examples[name]!)
     const asked: readonly (readonly [number, Response])[] = [
-      ...(path === "/api/openapi.json" ? [] : [[200, await office.ask(real)] as const]),
-      [400, await office.ask(`${real}?unknown=1`)],
-      [401, await office.ask(real, { headers: {} })],
-      ...(real === path ? [] : [[404, await office.ask(at(() => "nobody"))] as const]),
+      ...(method === "post" ? [[201, await ask(real)] as const] : []),
+      ...(path === "/api/openapi.json" ? [] : [[200, await ask(real)] as const]),
+      [400, await ask(`${real}?unknown=1`)],
+      [401, await ask(real, { headers: {} })],
+      ...(real === path ? [] : [[404, await ask(at(() => "nobody"))] as const]),
     ]
     for (const [status, response] of asked) {
-      const { error } = schemaOf(operation, status).safeParse(await response.json())
+      const body: unknown = await response.json()
+      if (status === 200 && isObject(body) && Array.isArray(body.data))
+        expect([path, body.data]).not.toEqual([path, []])
+      const { error } = schemaOf(operation, status).safeParse(body)
       expect([path, response.status, error?.issues]).toEqual([path, status, undefined])
     }
   }

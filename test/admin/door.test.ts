@@ -5,7 +5,7 @@ import { type FreshStore, freshStore, slowStart } from "../store/engines.ts"
 import { launchPostgres } from "../support/postgres.ts"
 import { rawExchange } from "../support/raw-http.ts"
 import { adminToken, type BackOffice, openBackOffice, refusalOf } from "./back-office.ts"
-import { sampleHouse, secrets } from "./samples.ts"
+import { exampleBodies, examples, recordSample, sampleHouse, secrets } from "./samples.ts"
 
 let fresh: FreshStore
 let office: BackOffice
@@ -13,6 +13,7 @@ let closedOffice: BackOffice
 beforeAll(async () => {
   fresh = await freshStore("sqlite")
   office = await openBackOffice(fresh.store, sampleHouse)
+  await recordSample(fresh.store)
   closedOffice = await openBackOffice(fresh.store, {}, { adminToken: null })
 })
 afterAll(async () => {
@@ -21,17 +22,24 @@ afterAll(async () => {
   await fresh.close()
 })
 
-/** Every path of the description, with names that exist in place of its parameters, and some that are not in it. */
+/** Every path of the description as it stands there and with names that exist in place of its parameters. */
+async function describedPaths(method: string): Promise<readonly (readonly [described: string, path: string])[]> {
+  const { paths } = await office.read<{ paths: Record<string, object> }>("/api/openapi.json")
+  return Object.entries(paths)
+    .filter(([, methods]) => method in methods)
+    .map(([path]) => {
+      const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+        const example = examples[name]
+        if (example === undefined) throw new Error(`give this test an example for {${name}} of ${path}`)
+        return example
+      })
+      return [path, filled]
+    })
+}
+
+/** What is described and some that is not. */
 async function allPaths(): Promise<readonly string[]> {
-  const { paths } = await office.read<{ paths: Record<string, unknown> }>("/api/openapi.json")
-  const examples: Readonly<Record<string, string>> = { a: "acme", u: "claude", m: "gpt-5" }
-  const described = Object.keys(paths).map((path) =>
-    path.replace(/\{(\w+)\}/g, (_, name: string) => {
-      const example = examples[name]
-      if (example === undefined) throw new Error(`give this test an example for {${name}} of ${path}`)
-      return example
-    }),
-  )
+  const described = [...(await describedPaths("get")), ...(await describedPaths("post"))].map(([, path]) => path)
   expect(described).toContain("/api/openapi.json")
   return [...described, "/api", "/api/", "/api/nothing", "/api/models/meta/llama%203/8b", "/api/accounts?limit=none"]
 }
@@ -84,7 +92,7 @@ describe("authentication", () => {
   })
 
   test("the token opens every described path", async () => {
-    for (const path of (await allPaths()).slice(0, -5)) {
+    for (const [, path] of await describedPaths("get")) {
       const response = await office.ask(path)
       expect([path, response.status]).toEqual([path, 200])
       expect(response.headers.get("content-type")).toStartWith("application/json")
@@ -93,6 +101,19 @@ describe("authentication", () => {
       const head = await office.ask(path, { method: "HEAD" })
       expect([path, head.status, await head.text()]).toEqual([path, 200, ""])
     }
+    for (const [described, path] of await describedPaths("post")) {
+      const response = await office.send(path, exampleBodies[described]!)
+      expect([path, response.status]).toEqual([path, 201])
+      expect(response.headers.get("cache-control")).toBe("no-store")
+    }
+  })
+
+  test("what is refused at the door changes nothing", async () => {
+    const before = await office.read("/api/accounts/acme")
+    for (const [described, path] of await describedPaths("post")) {
+      await expectRefused(await office.send(path, exampleBodies[described]!, { authorization: "Bearer wrong" }))
+    }
+    expect(await office.read("/api/accounts/acme")).toEqual(before)
   })
 })
 
@@ -115,7 +136,7 @@ describe("refusals", () => {
     ["limit=0&cursr=a", "cursr is not a parameter of this address (did you mean cursor?)"],
   ]
 
-  test.each(["accounts", "upstreams", "models"])(
+  test.each(["accounts", "upstreams", "models", "ledger", "requests", "usage"])(
     "a parameter of %s that cannot be used is 400 and named",
     async (list) => {
       for (const [query, message] of invalid) {
@@ -154,6 +175,28 @@ describe("refusals", () => {
     }
   })
 
+  test("a cursor of a list by numbers or times that was tampered with is refused", async () => {
+    const forged: Readonly<Record<string, readonly string[]>> = {
+      ledger: ["ledger:", "ledger:x", "ledger:-1", "ledger:9223372036854775808", "ledger:1 ", "requests:1"],
+      requests: ["requests:1", "requests:x:req_1", "requests:1:", "requests:1:a\0", `requests:${"9".repeat(16)}:a`],
+      usage: [
+        "usage:hour::",
+        "usage:hour::[]",
+        'usage:hour::[0,1,0,"a\\u0000",null,null]',
+        "usage:hour::[0,1,0.5,null,null,null]",
+        "usage:day::[0,1,0,null,null,null]",
+        "usage:hour:model:[0,1,0,null,null,null]",
+      ],
+    }
+    for (const [list, places] of Object.entries(forged)) {
+      for (const place of places) {
+        const cursor = Buffer.from(place).toString("base64url")
+        const refusal = await refusalOf(await office.ask(`/api/${list}?cursor=${cursor}`))
+        expect([place, refusal.message]).toEqual([place, "cursor must be the `next` of an earlier page of this list"])
+      }
+    }
+  })
+
   test("a path where nothing is, is 404", async () => {
     for (const path of ["/api", "/api/", "/api/nothing", "/api/accounts/", "/api/accounts/acme/x", "/api/models/"]) {
       const response = await office.ask(path)
@@ -180,12 +223,25 @@ describe("refusals", () => {
     }
   })
 
+  test("a path that is only posted to says so", async () => {
+    for (const [, path] of await describedPaths("post")) {
+      const response = await office.ask(path)
+      expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"])
+    }
+  })
+
   test("a request without a host is served like any other", async () => {
     const head = `GET /api/accounts/acme?x:y=1 HTTP/1.0\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`
     const refused = await rawExchange(office.url, head)
     expect(refused.text).toContain("x:y is not a parameter of this address")
     const served = await rawExchange(office.url, head.replace("?x:y=1", ""))
     expect([served.status, JSON.parse(served.text).name]).toEqual([200, "acme"])
+    const body = '{"amount":"0.25"}'
+    const posted = await rawExchange(
+      office.url,
+      `POST /api/accounts/acme/topups HTTP/1.0\r\nAuthorization: Bearer ${adminToken}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    expect([posted.status, JSON.parse(posted.text).amount]).toEqual([201, "0.25"])
   })
 
   test(
@@ -196,13 +252,15 @@ describe("refusals", () => {
       const remote = await openBackOffice(store, sampleHouse)
       try {
         await server.kill()
-        for (const path of ["/api/accounts", "/api/accounts/acme"]) {
-          expect(await refusalOf(await remote.ask(path))).toEqual({
-            status: 503,
-            code: "backend_unavailable",
-            message: "the gateway's database is not available; try again shortly",
-          })
+        const away = {
+          status: 503,
+          code: "backend_unavailable",
+          message: "the gateway's database is not available; try again shortly",
         }
+        for (const list of ["accounts", "accounts/acme", "ledger", "requests", "requests/r", "usage"]) {
+          expect(await refusalOf(await remote.ask(`/api/${list}`))).toEqual(away)
+        }
+        expect(await refusalOf(await remote.send("/api/accounts/acme/topups", { amount: "1" }))).toEqual(away)
         expect((await remote.ask("/api/models")).status).toBe(200)
         await server.start()
         expect((await remote.ask("/api/accounts/acme")).status).toBe(200)

@@ -1,5 +1,10 @@
 import type { ConfigDocument } from "../../src/config/document.ts"
+import type { RequestRecord } from "../../src/core/request-record.ts"
+import { findAccount } from "../../src/store/accounts.ts"
+import type { Store } from "../../src/store/db.ts"
+import { postSettlements } from "../../src/store/settlements.ts"
 import { model, upstream } from "../support/gateway.ts"
+import { sampleRecord } from "../support/request-records.ts"
 
 /** Texts that no answer may ever contain. */
 export const secrets = {
@@ -28,7 +33,13 @@ export const sampleHouse: ConfigDocument = {
   ],
   models: [
     model("gpt-5", [{ upstream: "openai-main", model: "gpt-5-2026-08", priority: 9, weight: 30 }, "claude"], {
-      price: { input: "1.25", cached_input: "0.125", output: "10" },
+      price: {
+        input: "1.25",
+        cached_input: "0.125",
+        output: "10",
+        tiers: [{ aboveInput: 200_000, prices: { input: "2.5" } }],
+      },
+      tokenizer: "cl100k_base",
       endpoints: ["chat", "messages"],
     }),
     model("meta/llama 3/8b", ["local / llm"]),
@@ -45,4 +56,33 @@ export const sampleHouse: ConfigDocument = {
     },
   ],
   people: [{ email: "root@example.com", password: secrets.password, role: "admin", account: "acme" }],
+}
+
+export const sampleRequestId = "req_0199f0c0ffee7000800000000000cafe"
+
+/** Names that exist in the sample house, by the parameter of a path that they can stand for. */
+export const examples: Readonly<Record<string, string>> = {
+  a: "acme",
+  u: "claude",
+  m: "gpt-5",
+  r: sampleRequestId,
+}
+
+/** A body for each kind of route that takes one. */
+export const exampleBodies: Readonly<Record<string, object>> = {
+  "/api/accounts/{a}/topups": { amount: "1.5", note: "a gift" },
+  "/api/accounts/{a}/adjustments": { amount: "-0.5", note: "a mistake" },
+}
+
+/** Puts requests on record, each of the account named as its account id. */
+export async function record(store: Store, ...records: readonly RequestRecord[]): Promise<void> {
+  const named = await Promise.all(
+    records.map(async (each) => ({ ...each, accountId: (await findAccount(store.db, each.accountId))!.id })),
+  )
+  await postSettlements(store, named, { mayBeKnown: false })
+}
+
+/** Opens the books of the sample house with one request that was charged a moment ago. */
+export function recordSample(store: Store): Promise<void> {
+  return record(store, sampleRecord(sampleRequestId, { endedAt: Date.now() }))
 }

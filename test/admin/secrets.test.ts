@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { type FreshStore, freshStore } from "../store/engines.ts"
 import { adminToken, type BackOffice, openBackOffice, vault } from "./back-office.ts"
-import { sampleHouse, secrets } from "./samples.ts"
+import { recordSample, sampleHouse, sampleRequestId, secrets } from "./samples.ts"
 
 let fresh: FreshStore
 let office: BackOffice
 beforeAll(async () => {
   fresh = await freshStore("sqlite")
   office = await openBackOffice(fresh.store, sampleHouse)
+  await recordSample(fresh.store)
 })
 afterAll(async () => {
   await office.stop()
@@ -41,6 +42,7 @@ test("no answer contains a credential, a header's value, a key, a password or wh
     ...office.parts.snapshot().upstreams.keys(),
     ...office.parts.snapshot().models.keys(),
     "acme",
+    sampleRequestId,
     "nobody",
   ]
   const asked = Object.keys(paths).flatMap((path) =>
@@ -62,6 +64,6 @@ test("no answer contains a credential, a header's value, a key, a password or wh
       expect([path, leaked]).toEqual([path, []])
     }
   }
-  // Four lists or descriptions, the three lists with a limit, and each entry once.
-  expect(good).toBe(4 + 3 + 3 + 3 + 1)
+  // Seven lists or descriptions, the six lists with a limit, and each entry once.
+  expect(good).toBe(7 + 6 + 3 + 3 + 1 + 1)
 })

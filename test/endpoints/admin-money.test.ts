@@ -11,7 +11,7 @@ const gateway = await startGateway({
     upstream("slow", simulator.vendor("slow").baseUrl, { timeouts: { firstToken: 60 } }),
     upstream("ill", simulator.vendor("ill").baseUrl, { headers: { "x-secret": headerSecret } }),
     upstream("good", simulator.vendor("good").baseUrl),
-    upstream("painter", simulator.vendor("painter").baseUrl, { vendor: "bfl" }),
+    upstream("painter", simulator.vendor("bfl").baseUrl, { vendor: "bfl" }),
   ],
   models: [
     model("m", ["slow", "ill", "good"], { price: { input: "1000", output: "2000" } }),
@@ -43,26 +43,19 @@ function call(who: string, path: string, body: object): Promise<Response> {
   return fetch(gateway.url + path, { method: "POST", headers, body: JSON.stringify(body) })
 }
 
-const chat = (who: string, body: object) => call(who, "/v1/chat/completions", { messages: [], ...body })
+const messages = [{ role: "user", content: "Say hello" }]
+const chat = (who: string, body: object) => call(who, "/v1/chat/completions", { messages, ...body })
 
 test("an account without money is let in the moment a top-up is answered, also right after it was refused", async () => {
   simulator.vendor("slow").behave({ kind: "chat" })
-  for (const [amount, body] of [
-    ["0.000000001", { model: "m" }],
-    ["5", { model: "m" }],
-  ] as const) {
-    expect((await chat("poor", body)).status).toBe(402)
-    const posted = await fetch(`${gateway.url}/api/accounts/poor/topups`, {
-      method: "POST",
-      headers: admin,
-      body: JSON.stringify({ amount }),
-    })
-    expect(posted.status).toBe(201)
-    expect((await chat("poor", body)).status).toBe(200)
-    const { data } = (await get<{ data: { kind: string; balance_after: string }[] }>("/api/ledger?account=poor"))!
-    expect(data[0]!.kind).toBe("charge")
-    if (!data[0]!.balance_after.startsWith("-")) break
-  }
+  expect((await chat("poor", { model: "m" })).status).toBe(402)
+  const body = JSON.stringify({ amount: "0.000000001" })
+  const posted = await fetch(`${gateway.url}/api/accounts/poor/topups`, { method: "POST", headers: admin, body })
+  expect(posted.status).toBe(201)
+  expect((await chat("poor", { model: "m" })).status).toBe(200)
+  const { data } = (await get<{ data: object[] }>("/api/ledger?account=poor"))!
+  expect(data).toMatchObject([{ kind: "charge", balance_after: expect.stringMatching(/^-/) }, { kind: "topup" }])
+  expect((await chat("poor", { model: "m" })).status).toBe(402)
 })
 
 test("the story of a request that went over three routes: each attempt and why, the time-out, usage, price and charge", async () => {
@@ -88,8 +81,8 @@ test("the story of a request that went over three routes: each attempt and why, 
     attempt_count: 3,
     attempts: [
       { upstream: "slow", why: "first", outcome: "timeout", status: null, detail: "cut off: timeout" },
-      { upstream: "ill", outcome: "status", status: 401, detail: '401 {"error":"who are you"}' },
-      { upstream: "good", outcome: "answered", status: 200, detail: null },
+      { upstream: "ill", why: "next", outcome: "status", status: 401, detail: '401 {"error":"who are you"}' },
+      { upstream: "good", why: "next", outcome: "answered", status: 200, detail: null },
     ],
     price: { multiplier: "1.5", units: { input: "1000", output: "2000" } },
     estimated: false,
@@ -116,10 +109,10 @@ describe("what an upstream says of our secrets is not put on record", () => {
 
   test.each([
     ["in an error", false, { kind: "status", status: 403, json: { error: said } }],
-    ["at the beginning of a stream", true, { kind: "raw-stream", frames: [frame] }],
+    ["at the beginning of a stream", true, { kind: "stream", frames: [frame] }],
   ] as const)("%s", async (_, stream, behaviour) => {
     simulator.vendor("ill").reset()
-    simulator.vendor("ill").behave(behaviour as never)
+    simulator.vendor("ill").behave(behaviour)
     const response = await chat("acme", { model: "ill-only", stream })
     await response.text()
     const { attempts } = (await storyOf(response)) as { attempts: { detail: string }[] }
@@ -130,7 +123,7 @@ describe("what an upstream says of our secrets is not put on record", () => {
   test("at the place where a long text is cut", async () => {
     for (let padding = 360; padding < 400; padding += 3) {
       simulator.vendor("ill").reset()
-      const text = `${"x".repeat(padding)}credential-of-ill`
+      const text = `${"x".repeat(padding)}${headerSecret}`
       simulator.vendor("ill").behave({ kind: "status", status: 403, json: { error: text } })
       const response = await chat("acme", { model: "ill-only" })
       const { attempts } = (await storyOf(response)) as { attempts: { detail: string }[] }
@@ -140,7 +133,7 @@ describe("what an upstream says of our secrets is not put on record", () => {
 
   test("in the refusal of a job", async () => {
     const error = { detail: "no: credential-of-painter" }
-    simulator.vendor("painter").behave({ kind: "status", status: 422, json: error })
+    simulator.vendor("bfl").behave({ kind: "status", status: 422, json: error })
     const response = await call("acme", "/v1/images/generations", { model: "picture", prompt: "a gate" })
     expect(response.status).toBe(422)
     const { attempts } = (await storyOf(response)) as { attempts: { detail: string }[] }

@@ -9,7 +9,7 @@ setDefaultTimeout(30_000)
 const bench = workbench()
 afterAll(() => bench.clear())
 
-const commands = ["serve", "demo", "apply", "export", "doctor", "schema"]
+const commands = ["serve", "demo", "apply", "export", "doctor", "reconcile", "schema"]
 const longMasterKey = "a master key of at least 32 characters"
 
 describe("help", () => {

@@ -5,18 +5,19 @@ import { workbench } from "../support/workbench.ts"
 
 const readme = await Bun.file(join(import.meta.dir, "../../README.md")).text()
 const section = readme.slice(readme.indexOf("## Endpoints"), readme.indexOf("## Run it for real"))
-const lines = /```sh\n([\s\S]*?)```/.exec(section)?.[1]?.trim().split("\n") ?? []
+const lines = [...section.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block]) => block!.trim().split("\n"))
 
 const bench = workbench()
 const demo = await bench.start(["demo", "--port", "0"])
-const exported = /export TOLLGATE_URL=(\S+) TOLLGATE_KEY=(\S+)/.exec(demo.output())
+const exported = /^export (.*)$/m.exec(demo.output())?.[1]?.split(" ") ?? []
+const variables = Object.fromEntries(exported.map((each) => each.split("=") as [string, string]))
 afterAll(() => bench.clear())
 
 async function run(line: string): Promise<{ status: number; body: string }> {
   // The line as it stands, with nothing added but a word on its status at the end.
   const child = Bun.spawn(["bash", "-c", `set -o pipefail; ${line} -sS -w '\\n%{http_code}'`], {
     cwd: bench.folder,
-    env: { PATH: process.env.PATH ?? "", TOLLGATE_URL: exported?.[1] ?? "", TOLLGATE_KEY: exported?.[2] ?? "" },
+    env: { PATH: process.env.PATH ?? "", ...variables },
     stdout: "pipe",
     stderr: "pipe",
   })
@@ -33,13 +34,21 @@ async function run(line: string): Promise<{ status: number; body: string }> {
 describe("the README's calls", () => {
   test("there is one for every endpoint", () => {
     for (const { path } of apiRoutes) expect(lines.some((line) => line.includes(`$TOLLGATE_URL${path} `))).toBe(true)
-    for (const path of ["/v1/models ", "/compat/v1/models?", "/health"])
+    for (const path of [
+      "/v1/models ",
+      "/compat/v1/models?",
+      "/health",
+      "/api/ledger?",
+      "/api/requests/",
+      "/api/usage?",
+    ])
       expect(lines.some((line) => line.includes(path))).toBe(true)
   })
 
   test.each(lines)("%s", async (line) => {
     const { status, body } = await run(line)
-    expect(status, body).toBe(200)
+    expect(status, body).toBe(line.includes("/api/accounts/demo/") ? 201 : 200)
     if (!line.includes(" -o ")) expect(body.length).toBeGreaterThan(2)
+    if (line.includes("/api/")) expect(JSON.parse(body).data).not.toEqual([])
   })
 })

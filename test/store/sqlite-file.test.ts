@@ -152,3 +152,15 @@ test("a database in memory needs no file", async () => {
   expect(await inTransaction(store, (trx) => saveSetting(trx, "a", 1))).toBe("created")
   await store.close()
 })
+
+test("a file that may not grow counts as a database that is away, although SQLite has then rolled back by itself", async () => {
+  // In blocks of 512 or 1024 bytes, as the shell counts: enough for the tables, not for all that is posted.
+  const script = 'trap "" XFSZ; ulimit -f 1500; exec "$0" "$@"'
+  const poster = join(import.meta.dir, "small-file-poster.ts")
+  const child = Bun.spawn(["sh", "-c", script, process.execPath, poster, file], { stdout: "pipe" })
+  const { posted, error } = JSON.parse(await child.stdout.text())
+  expect(posted).toBeGreaterThan(0)
+  expect(error).toEqual({ code: "SQLITE_IOERR_WRITE", unavailable: true })
+  const store = await open()
+  expect(await store.db.selectFrom("ledger").selectAll().execute()).toHaveLength(posted)
+})

@@ -15,5 +15,7 @@ export const nobodyListens: Events = {
   chargeUnposted() {},
   recordsDropped() {},
   journalDamaged() {},
+  oddJobStatus() {},
+  jobEnded() {},
   internalError() {},
 }

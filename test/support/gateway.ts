@@ -134,6 +134,8 @@ function recordEvents() {
     chargeUnposted: (record, why) => complaints.push({ record, why }),
     recordsDropped: (count) => complaints.push({ count }),
     journalDamaged: (problem) => complaints.push(problem),
+    oddJobStatus: (vendor, word) => complaints.push({ vendor, word }),
+    jobEnded() {},
     internalError: (_, error) => complaints.push(error),
   }
   return { stories, failedAttempts, circuits, complaints, events }

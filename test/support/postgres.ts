@@ -1,4 +1,4 @@
-import { chownSync, existsSync, mkdtempSync, readdirSync } from "node:fs"
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SQL } from "bun"
@@ -18,11 +18,16 @@ export interface PostgresServer {
   /** The maintenance database; tests take one of their own from `freshDatabase`. */
   readonly url: string
   freshDatabase(): Promise<string>
+  /** Of the first of the server's processes, which all others descend from. */
+  pid(): number
   /** Ends the server at once, as a crash does; the data stays. */
   kill(): Promise<void>
   /** Starts a killed server again, on the same port and data. */
   start(): Promise<void>
   restart(): Promise<void>
+  /** Holds the server and all its processes: connections stay open and nothing answers, as when a machine hangs. */
+  pause(): void
+  resume(): void
   /** Ends the server for good and removes its folder. */
   stop(): Promise<void>
 }
@@ -69,6 +74,7 @@ export async function launchPostgres(options: PostgresOptions = {}): Promise<Pos
   let databases = 0
   return {
     url: urlOf("postgres"),
+    pid: () => server.child.pid,
     kill,
     start,
     async freshDatabase() {
@@ -80,8 +86,19 @@ export async function launchPostgres(options: PostgresOptions = {}): Promise<Pos
       await kill()
       await start()
     },
+    pause: () => signalAll(server.child.pid, "SIGSTOP"),
+    resume: () => signalAll(server.child.pid, "SIGCONT"),
     stop: guard,
   }
+}
+
+/** The first process starts no other one while it is held, so it is held first, and goes on last. */
+function signalAll(pid: number, signal: "SIGSTOP" | "SIGCONT"): void {
+  const children = () =>
+    readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number)
+  if (signal === "SIGSTOP") process.kill(pid, signal)
+  for (const child of children()) process.kill(child, signal)
+  if (signal === "SIGCONT") process.kill(pid, signal)
 }
 
 /**

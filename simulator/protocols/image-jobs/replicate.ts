@@ -57,7 +57,7 @@ const usual: Readonly<Record<number, readonly [title: string, detail: string]>> 
   429: ["Too many requests", "Request was throttled. Your rate limit resets in ~30s."],
 }
 
-function replicateError(status: number, message?: string): Reply {
+export function replicateError(status: number, message?: string): Reply {
   const [title, detail] = usual[status] ?? [`Status ${status}`, "There was an error with your request."]
   return jsonReply(status, { title, detail: message ?? detail, status })
 }

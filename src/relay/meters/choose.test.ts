@@ -127,9 +127,38 @@ describe.each(["transcriptions", "translations"] as const)("%s", (endpoint) => {
     expect(read(endpoint, answer)).toEqual({ measured: {}, invalid: true })
   })
 
-  test("text and subtitles are not read", () => {
+  test("text and subtitles tell nothing but their words", () => {
     for (const type of ["text/plain; charset=utf-8", "text/vtt", "application/x-subrip", ""])
-      expect(read(endpoint, '{"duration":5}', type)).toBeNull()
+      expect(read(endpoint, '{"duration":5}', type)).toEqual({ measured: {}, invalid: false })
+  })
+
+  test.each([
+    ["application/json", '{"usage":null,"text":"hello\\nworld"}', "hello\nworld"],
+    ["application/json", '{"text":["hello"]}', ""],
+    ["application/json", "hello", ""],
+    ["text/plain", "hello\nworld\n", "hello\nworld"],
+    [
+      "text/plain",
+      "1\n00:00:00,000 --> 00:00:01,000\nhello\nworld\n\n2\n00:00:01,000 --> 00:00:02,000\nagain\n\n",
+      "hello\nworld\nagain",
+    ],
+    ["text/vtt", "WEBVTT\n\n00:00:00.000 --> 00:00:01.000\nhello\n\n", "hello"],
+    ["text/plain", "", ""],
+  ])("what was said is told for counting: %s %j", (type, answer, words) => {
+    const meter = meterFor(endpoint, type)
+    for (const byte of utf8(answer)) meter?.push(Uint8Array.of(byte))
+    meter?.end()
+    expect(meter?.produced?.()).toBe(words)
+  })
+
+  test("a transcript longer than anyone speaks is counted no further", () => {
+    for (const type of ["text/plain", "application/json"]) {
+      const meter = meterFor(endpoint, type)
+      const long = "a".repeat(3 * 1024 * 1024)
+      meter?.push(utf8(type === "text/plain" ? long : JSON.stringify({ text: long, duration: 3 })))
+      expect(meter?.end().invalid).toBeFalse()
+      expect(meter?.produced?.()?.length).toBeLessThanOrEqual(1024 * 1024)
+    }
     expect(read(endpoint, { duration: 5 }, "Application/JSON; charset=utf-8")?.measured).toEqual({
       microseconds: 5_000_000,
     })

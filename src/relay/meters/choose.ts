@@ -1,9 +1,9 @@
 import type { Endpoint } from "../../core/endpoints.ts"
 import type { Meter } from "../meter.ts"
 import { imagesMeter, pictureMeter } from "./images.ts"
-import { transcriptMeter } from "./transcript.ts"
+import { plainTranscriptMeter, transcriptMeter } from "./transcript.ts"
 
-/** The meter for an answer that is no event stream; null where it says nothing to charge by, as sound and plain text do. */
+/** The meter for an answer that is no event stream; null where it says nothing to charge by, as sound does. */
 export function meterFor(endpoint: Endpoint, contentType: string): Meter | null {
   switch (endpoint) {
     case "image_generations":
@@ -12,7 +12,7 @@ export function meterFor(endpoint: Endpoint, contentType: string): Meter | null 
       return /^\s*image\//i.test(contentType) ? pictureMeter() : imagesMeter()
     case "transcriptions":
     case "translations":
-      return isJson(contentType) ? transcriptMeter() : null
+      return isJson(contentType) ? transcriptMeter() : plainTranscriptMeter()
     default:
       return null
   }

@@ -23,7 +23,8 @@ export class EventsTap extends ForwardingTap implements StreamTap {
   begun = false
   error: string | null = null
   progress = 0
-  readonly produced = ""
+  /** The words of a transcript: pictures and sounds say nothing that could be counted. */
+  produced = ""
   readonly wantsCount = false
   readonly #count = new MediaCount()
   #typed = false
@@ -74,6 +75,7 @@ export class EventsTap extends ForwardingTap implements StreamTap {
     const early = named ?? typeOf(data)
     if (early === "ping" || early === "keepalive") return this.held === null ? "forward" : "follow"
     this.progress += 1
+    if (early?.startsWith("transcript.text.")) this.#hear(early, data)
     if (early !== null && isPartial(early)) return this.#readPartial(data)
     const note = noteEvent(data)
     const type = early ?? note?.type ?? null
@@ -82,6 +84,13 @@ export class EventsTap extends ForwardingTap implements StreamTap {
       return "forward"
     }
     return this.#readMade(type, note)
+  }
+
+  #hear(type: string, data: string): void {
+    const { delta, text } = parseObject(data) ?? {}
+    if (type.endsWith(".delta") && typeof delta === "string") this.produced += delta
+    // Some upstreams send no deltas, only what became of them.
+    if (type.endsWith(".done") && this.produced === "" && typeof text === "string") this.produced = text
   }
 
   #readPartial(data: string): Fate {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import type { ImageAsk } from "../../core/image-vendor.ts"
+import { replay } from "../fixtures/recording.ts"
 import { bfl } from "./bfl.ts"
 import recording from "./fixtures/bfl.json" with { type: "json" }
-import { replay } from "./fixtures/recording.ts"
 
 const base = "https://api.bfl.ai/v1"
 const plain: ImageAsk = { prompt: "a fox", count: 1, size: null, extra: {} }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import type { ImageAsk } from "../../core/image-vendor.ts"
+import { replay } from "../fixtures/recording.ts"
 import { dashscope } from "./dashscope.ts"
 import recording from "./fixtures/dashscope.json" with { type: "json" }
-import { replay } from "./fixtures/recording.ts"
 
 const base = "https://dashscope-intl.aliyuncs.com"
 const task = "0385dc79-5ff8-4d82-bcb6-7ac1f7b2d2a1"

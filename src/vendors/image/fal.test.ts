@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import type { ImageAsk } from "../../core/image-vendor.ts"
 import type { JsonValue } from "../../core/json.ts"
+import { replay } from "../fixtures/recording.ts"
 import { fal } from "./fal.ts"
 import recording from "./fixtures/fal.json" with { type: "json" }
-import { replay } from "./fixtures/recording.ts"
 
 const base = "https://queue.fal.run"
 const request = `${base}/fal-ai/flux/requests/80e732af-660e-45cd-bd63-580e4f2a94cc`

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
+import { oddities, replyOf } from "../fixtures/recording.ts"
 import { vendors } from "../presets.ts"
-import { oddities, replyOf } from "./fixtures/recording.ts"
 import { imageVendors } from "./registry.ts"
 
 test("every vendor whose images are jobs has an adapter, and every adapter a vendor", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import type { ImageAsk } from "../../core/image-vendor.ts"
-import { replay } from "./fixtures/recording.ts"
+import { replay } from "../fixtures/recording.ts"
 import recording from "./fixtures/replicate.json" with { type: "json" }
 import { replicate } from "./replicate.ts"
 

@@ -6,10 +6,13 @@ import { nearestRatio, type Size } from "../size-rule.ts"
 /** Names that belong to the gateway's own call, or ask for more videos than the one that a job is. */
 const gatewaysOwn: readonly string[] = ["model", "prompt", "n"]
 
+/** Whatever a vendor calls it: results and news of them would go past the gateway. */
+const callback = /callback|web_?hook|notify/i
+
 /** The caller's other fields as the vendor's own parameters, but those that `except` names. */
 export function passedOn(extra: JsonObject, except: readonly string[]): JsonObject {
-  const kept = Object.entries(extra).filter(([name]) => !gatewaysOwn.includes(name) && !except.includes(name))
-  return Object.fromEntries(kept)
+  const held = (name: string): boolean => gatewaysOwn.includes(name) || except.includes(name) || callback.test(name)
+  return Object.fromEntries(Object.entries(extra).filter(([name]) => !held(name)))
 }
 
 /** A picture as one text: its address, or all of it as a data URI. */

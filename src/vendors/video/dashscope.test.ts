@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import type { VideoAsk } from "../../core/video-vendor.ts"
-import { replay } from "../image/fixtures/recording.ts"
+import { replay } from "../fixtures/recording.ts"
 import { findVendor } from "../presets.ts"
 import { dashscope } from "./dashscope.ts"
 import { calls, recording } from "./fixtures/dashscope.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import type { JsonValue } from "../../core/json.ts"
 import type { VideoAsk } from "../../core/video-vendor.ts"
-import { replay } from "../image/fixtures/recording.ts"
+import { replay } from "../fixtures/recording.ts"
 import { fal } from "./fal.ts"
 import { calls, recording, requestId } from "./fixtures/fal.ts"
 import { oddReplies } from "./fixtures/odd-replies.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import type { VideoAsk } from "../../core/video-vendor.ts"
+import { replay } from "../fixtures/recording.ts"
 import { mayCarryCredential } from "../hosts.ts"
-import { replay } from "../image/fixtures/recording.ts"
 import { findVendor } from "../presets.ts"
 import { calls, recording } from "./fixtures/gemini.ts"
 import { oddReplies } from "./fixtures/odd-replies.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import type { VideoAsk, VideoContext } from "../../core/video-vendor.ts"
-import { replay, replyOf } from "../image/fixtures/recording.ts"
+import { replay, replyOf } from "../fixtures/recording.ts"
 import { calls, recording } from "./fixtures/kling.ts"
 import { oddReplies } from "./fixtures/odd-replies.ts"
 import { kling } from "./kling.ts"

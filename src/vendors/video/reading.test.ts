@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { replyOf } from "../image/fixtures/recording.ts"
+import { replyOf } from "../fixtures/recording.ts"
 import { finished, noVerdict, refusedBy, secondsAt, wordOf } from "./reading.ts"
 
 // biome-ignore format: a table

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { replyOf } from "../image/fixtures/recording.ts"
+import { replyOf } from "../fixtures/recording.ts"
 import { notAccepted } from "./refusal.ts"
 
 const page = { headers: {}, json: null, text: "<html> bad gateway </html>" }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import type { VideoAsk } from "../../core/video-vendor.ts"
-import { replay } from "../image/fixtures/recording.ts"
+import { replay } from "../fixtures/recording.ts"
 import { oddReplies } from "./fixtures/odd-replies.ts"
 import { calls, id, recording, url } from "./fixtures/replicate.ts"
 import { replicate } from "./replicate.ts"

@@ -82,6 +82,7 @@ const held = ["outputFormat", "proresProfile"]
 /** Runway, with the models of others that it offers. The version that the header names is the preset's. */
 export const runway: VideoVendor = {
   vendor: "runway",
+  leastPollMs: 5000,
   hosts: [],
   images: { byUrl: true, byData: true },
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import type { VideoAsk } from "../../core/video-vendor.ts"
-import { replay, replyOf } from "../image/fixtures/recording.ts"
+import { replay, replyOf } from "../fixtures/recording.ts"
 import { oddReplies } from "./fixtures/odd-replies.ts"
 import { calls, id, recording } from "./fixtures/zhipu.ts"
 import { zhipu } from "./zhipu.ts"

@@ -1,0 +1,97 @@
+import { nothingMeasured } from "../core/measured.ts"
+import { chargeFor } from "../core/price.ts"
+import type { VideoJob } from "../core/video-job.ts"
+import { completeJob, failJob } from "../store/job-settlement.ts"
+import { openResult } from "../upstream/result.ts"
+import { lengthOf } from "./length.ts"
+import type { Sight } from "./look.ts"
+import { mayFetchPrivate, type VideoParts } from "./parts.ts"
+import { resultReader } from "./result-reader.ts"
+import { sideOf } from "./vendor-side.ts"
+
+/** How long reading a result's length may take, and copying it. */
+const probeMs = 20_000
+const copyMs = 10 * 60_000
+
+/** How often the length of a result is looked for before the job ends without one. */
+const mostProbes = 5
+
+type Succeeded = Extract<Sight, { kind: "succeeded" }>
+type Failed = Extract<Sight, { kind: "failed" }>
+
+/** `again`: not now; the job is looked at once more later. */
+export type Finished = { readonly kind: "over" } | { readonly kind: "again"; readonly trouble: string }
+
+/** Ends a job that its vendor calls done: its length is made sure of, it is charged and completed in one transaction. */
+export async function finish(job: VideoJob, sight: Succeeded, house: VideoParts, stop: AbortSignal): Promise<Finished> {
+  const open = opener(job, sight.url, house)
+  const read = resultReader((range) => open(range, AbortSignal.any([stop, AbortSignal.timeout(probeMs)])))
+  const length = await lengthOf({ reported: sight.seconds, sentSeconds: job.route.sentSeconds }, read)
+  if (length === null && job.polls < mostProbes)
+    return { kind: "again", trouble: "the length of the video cannot be read" }
+  const kept = await copied(job, house, () => open(null, AbortSignal.any([stop, AbortSignal.timeout(copyMs)])))
+  if (typeof kept === "string") return { kind: "again", trouble: `the result cannot be copied: ${kept}` }
+  const microseconds = length?.microseconds ?? null
+  const written = await completeJob(house.store, {
+    id: job.id,
+    fence: job.fence,
+    finishedAt: Date.now(),
+    resultUrl: sight.url,
+    needsCredential: sight.needsCredential ?? false,
+    kept,
+    microseconds,
+    secondsSource: length?.source ?? null,
+    charge: chargeFor(job.tariff, { ...nothingMeasured, microseconds }),
+  })
+  if (written === "settled") {
+    house.balanceChanged(job.accountId)
+    house.events.jobEnded({ id: job.id, vendor: job.route.vendor, state: "completed", error: null })
+  }
+  return { kind: "over" }
+}
+
+type Open = (range: string | null, signal: AbortSignal) => Promise<Response>
+
+function opener(job: VideoJob, address: string, house: VideoParts): Open {
+  const side = sideOf(job, house)
+  return (range, signal) =>
+    openResult({
+      address,
+      method: "GET",
+      range,
+      credential: (url) => side?.credentialFor(url.href) ?? null,
+      allowPrivate: mayFetchPrivate(house),
+      signal,
+    })
+}
+
+/** Whether a copy is kept; why not, where one should be and cannot be made. Tried again a few times, then the vendor's own must do. */
+async function copied(
+  job: VideoJob,
+  { results }: VideoParts,
+  open: () => Promise<Response>,
+): Promise<boolean | string> {
+  if (results === null) return false
+  try {
+    const response = await open()
+    if (!response.ok || response.body === null) throw new Error(`the result's address answers ${response.status}`)
+    await results.put(job.id, response.body, response.headers.get("content-type") ?? "video/mp4")
+    return true
+  } catch (error) {
+    if (job.polls >= mostProbes) return false
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** Ends a job that failed; nothing is charged. */
+export async function fail(job: VideoJob, sight: Failed, house: VideoParts): Promise<void> {
+  const { id, fence, route } = job
+  const written = await failJob(house.store, {
+    id,
+    fence,
+    finishedAt: Date.now(),
+    error: sight.reason,
+    trouble: sight.trouble,
+  })
+  if (written === "settled") house.events.jobEnded({ id, vendor: route.vendor, state: "failed", error: sight.reason })
+}
