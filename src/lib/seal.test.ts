@@ -50,6 +50,13 @@ test("a digest is the same for the same text and key only", () => {
   expect(vault.digest("key")).toMatch(/^[\w-]{43}$/)
 })
 
+test("a signature is another thing than a digest, and the same for the same text and key only", () => {
+  expect(vault.sign("key")).toBe(openVault("a master key with enough characters in it").sign("key"))
+  expect(vault.sign("key")).not.toBe(vault.digest("key"))
+  expect(vault.sign("key")).not.toBe(vault.sign("kez"))
+  expect(vault.sign("key")).not.toBe(openVault("another master key with enough characters").sign("key"))
+})
+
 test("a short master key is refused", () => {
   expect(() => openVault("short")).toThrow("the master key has 5 characters; it needs at least 32")
 })

@@ -17,16 +17,23 @@ export interface BucketEntry {
   readonly modified: Date
 }
 
-/** How often a part is sent again that did not go through. */
-const retry = 3
+/** How often a part is sent again that did not go through, and how many parts of one upload are in memory. */
+const sending = { retry: 3, queueSize: 2 } as const
 
 export function openBucket({ bucket, prefix, endpoint, region, accessKeyId, ...secrets }: BucketTarget): Bucket {
   const { secretAccessKey, sessionToken } = secrets
   const lent = sessionToken === null ? {} : { sessionToken }
-  const client = new Bun.S3Client({ bucket, endpoint, region, accessKeyId, secretAccessKey, ...lent, retry })
+  const client = new Bun.S3Client({ bucket, endpoint, region, accessKeyId, secretAccessKey, ...lent, ...sending })
   return {
     async write(name, body, type) {
-      await client.write(prefix + name, new Response(body), { type })
+      const reader = body.getReader()
+      try {
+        await client.write(prefix + name, new Response(streamOf(reader)), { type })
+      } catch (error) {
+        // The client leaves a body that it cannot store standing, with the connection it comes from.
+        await reader.cancel().catch(() => {})
+        throw error
+      }
     },
     async stat(name) {
       try {
@@ -44,6 +51,23 @@ export function openBucket({ bucket, prefix, endpoint, region, accessKeyId, ...s
         .stream(),
     remove: (name) => client.delete(prefix + name),
   }
+}
+
+interface Reader {
+  read(): Promise<{ readonly value?: Uint8Array | undefined }>
+}
+
+function streamOf(reader: Reader): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      async pull(sink) {
+        const { value } = await reader.read()
+        if (value === undefined) sink.close()
+        else sink.enqueue(value)
+      },
+    },
+    { highWaterMark: 0 },
+  )
 }
 
 function isMissing(error: unknown): boolean {

@@ -107,7 +107,8 @@ async function openFor(where: Where, job: ContentJob, parts: ContentParts): Prom
     ...where,
     credential: (url) => (job.resultNeedsCredential ? parts.credentialFor(job, url) : null),
     allowPrivate: parts.allowPrivateAddresses,
-    home: job.route.baseUrl,
+    // A result behind the credential is one more call of the vendor's own API.
+    ...(job.resultNeedsCredential ? { home: job.route.baseUrl } : {}),
     ...(parts.resolve === undefined ? {} : { resolve: parts.resolve }),
   }
   const response = await openResult(ask)

@@ -24,7 +24,7 @@ export type Finished = { readonly kind: "over" } | { readonly kind: "again"; rea
 
 /** Ends a job that its vendor calls done: its length is made sure of, it is charged and completed in one transaction. */
 export async function finish(job: VideoJob, sight: Succeeded, house: VideoParts, stop: AbortSignal): Promise<Finished> {
-  const open = opener(job, sight.url, house)
+  const open = opener(job, sight, house)
   const read = resultReader((range) => open(range, AbortSignal.any([stop, AbortSignal.timeout(probeMs)])))
   const length = await lengthOf({ reported: sight.seconds, sentSeconds: job.route.sentSeconds }, read)
   if (length === null && job.polls < mostProbes)
@@ -52,8 +52,8 @@ export async function finish(job: VideoJob, sight: Succeeded, house: VideoParts,
 
 type Open = (range: string | null, signal: AbortSignal) => Promise<Response>
 
-function opener(job: VideoJob, address: string, house: VideoParts): Open {
-  const side = sideOf(job, house)
+function opener(job: VideoJob, { url: address, needsCredential }: Succeeded, house: VideoParts): Open {
+  const side = needsCredential ? sideOf(job, house) : null
   return (range, signal) =>
     openResult({
       address,
@@ -61,6 +61,8 @@ function opener(job: VideoJob, address: string, house: VideoParts): Open {
       range,
       credential: (url) => side?.credentialFor(url.href) ?? null,
       allowPrivate: mayFetchPrivate(house),
+      // A result behind the credential is one more call of the vendor's own API.
+      ...(needsCredential ? { home: job.route.baseUrl } : {}),
       signal,
     })
 }

@@ -116,7 +116,14 @@ test("a server that ignores ranges is read as far as its head, once", async () =
   expect(served.bytes).toBeLessThan(gap / 2)
 })
 
-test("a part that is not the one asked for, and no part at all, tell nothing", async () => {
+test("a part that is not the one asked for is none", async () => {
+  expect(large.subarray(100, 105).equals((await overHttp("/ranges")(100, 5))!)).toBeTrue()
+  expect(await overHttp("/lying")(100, 5)).toBeNull()
+  expect(await overHttp("/front")(100, 5)).toBeNull()
+  expect(await overHttp("/gone")(0, 5)).toBeNull()
+})
+
+test("where parts are not to be had, nothing is known", async () => {
   expect(await lengthOf(nothing, overHttp("/lying"))).toBeNull()
   expect(await lengthOf(nothing, overHttp("/gone"))).toBeNull()
 })

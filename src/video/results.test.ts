@@ -199,7 +199,16 @@ describe("a bucket", () => {
     ["bucket", "other"],
   ])("refuses a wrong %s, which is trouble and not the same as no copy", async (name, value) => {
     const stranger = (await openResults({ ...target, [name]: value }))!
-    await expect(stranger.put(id, streamOf(film), "video/mp4")).rejects.toThrow()
+    const left = Promise.withResolvers<void>()
+    const endless = new ReadableStream<Uint8Array>({
+      async pull(sink) {
+        await Bun.sleep(0)
+        sink.enqueue(film)
+      },
+      cancel: () => left.resolve(),
+    })
+    await expect(stranger.put(id, endless, "video/mp4")).rejects.toThrow()
+    await left.promise
     expect(s3.objects.size).toBe(0)
   })
 

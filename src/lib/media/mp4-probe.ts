@@ -45,9 +45,7 @@ class FileWindow {
     const bytes = await this.#readOrNull(wish.at, wanted)
     this.#start = wish.at
     this.#bytes = bytes ?? new Uint8Array()
-    // A server that failed once, or does not know ranges, is not asked again.
-    if (bytes === null) this.end = 0
-    else if (bytes.length < wanted) this.end = wish.at + bytes.length
+    if (this.#bytes.length < wanted) this.end = wish.at + this.#bytes.length
     return this.see(wish)
   }
 
