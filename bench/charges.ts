@@ -14,6 +14,14 @@ const PRICE = { input: 1.25, output: 10 }
 const ENGINES = ["sqlite", "postgres"] as const
 type Engine = (typeof ENGINES)[number]
 
+/** A comparison of two close numbers takes more rounds than one of a number with a floor far below it. */
+const ROUNDS_FOR_EACH = 2
+
+/** The same number for all: a slower one would otherwise be warm later, and idle for more of each request. */
+function upTo(requests: number): (sent: number) => boolean {
+  return (sent) => sent < requests
+}
+
 /** What the writer of charges prints about itself. */
 export interface Written {
   readonly charges: number
@@ -72,12 +80,14 @@ async function compare(effort: Effort, scene: ChargeScene, server: PostgresServe
     await enter("sqlite", {}),
     await enter("postgres", database),
   ]
-  for (const { running } of entrants) await measureAnswers(PRODUCT_PATH, running, effort.warmUp.requestsMs)
-  for (let round = 1; round <= effort.rounds; round++) {
+  for (const { running } of entrants) await measureAnswers(PRODUCT_PATH, running, upTo(effort.warmUp.charged))
+  for (let round = 1; round <= effort.rounds * ROUNDS_FOR_EACH; round++) {
     for (const entrant of entrants) await measureOnce(round, entrant)
   }
-  const off = median(entrants[0]?.micros ?? [])
-  const verdicts = entrants.slice(1).map(({ name, micros }) => judgeCharged(name, median(micros), off))
+  const [off, ...charged] = entrants
+  // Round by round, because other work on the machine weighs on neighbours in time alike.
+  const times = (micros: readonly number[]) => median(micros.map((spent, round) => spent / (off?.micros[round] ?? 0)))
+  const verdicts = charged.map(({ name, micros }) => judgeCharged(name, times(micros)))
   console.log(`\n${verdicts.map((verdict) => verdict.line).join("\n")}`)
   return verdicts
 
@@ -88,7 +98,7 @@ async function compare(effort: Effort, scene: ChargeScene, server: PostgresServe
 
   async function measureOnce(round: number, { name, running, micros }: Entrant): Promise<void> {
     const serverBefore = cpuMicrosEver(server.pid())
-    const { micros: spent, tally } = await measureAnswers(PRODUCT_PATH, running, effort.round.requestsMs)
+    const { micros: spent, tally } = await measureAnswers(PRODUCT_PATH, running, upTo(effort.round.charged))
     micros.push(spent / tally.answers)
     const serverSpent = (cpuMicrosEver(server.pid()) - serverBefore) / tally.answers
     const apart = name === "postgres" ? `; the Postgres server ${serverSpent.toFixed(1)} µs` : ""

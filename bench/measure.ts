@@ -15,6 +15,8 @@ export interface Dose {
   readonly requestsMs: number
   /** Streams that each connection runs one after the other. */
   readonly streams: number
+  /** Requests that each connection sends where targets of different speed must get the same number. */
+  readonly charged: number
 }
 
 export interface Effort {
@@ -25,13 +27,13 @@ export interface Effort {
 
 /** Many short rounds rather than few long ones: other work on the machine comes and goes within seconds. */
 export const FULL: Effort = {
-  warmUp: { requestsMs: 1_000, streams: 1 },
-  round: { requestsMs: 1_400, streams: 2 },
+  warmUp: { requestsMs: 1_000, streams: 1, charged: 250 },
+  round: { requestsMs: 1_400, streams: 2, charged: 80 },
   rounds: 5,
 }
 export const QUICK: Effort = {
-  warmUp: { requestsMs: 600, streams: 1 },
-  round: { requestsMs: 800, streams: 1 },
+  warmUp: { requestsMs: 600, streams: 1, charged: 120 },
+  round: { requestsMs: 800, streams: 1, charged: 40 },
   rounds: 2,
 }
 
@@ -50,13 +52,13 @@ const expectedAnswer = Buffer.from(answerJson)
 const expectedStream = Buffer.from(streamEvents.join(""))
 
 /** What requests for plain answers cost a target. */
-export async function measureAnswers(path: string, running: Running, ms: number): Promise<Cost> {
+export async function measureAnswers(path: string, running: Running, mayAsk: Load["mayAsk"]): Promise<Cost> {
   return costOf(running, {
     url: running.url,
     request: requestBytes(path, ANSWER_MODEL, false),
     expected: expectedAnswer,
     connections: REQUEST_CONNECTIONS,
-    mayAsk: before(ms),
+    mayAsk,
   })
 }
 
@@ -68,7 +70,7 @@ export async function measureRound(target: Target, running: Running, dose: Dose)
     expected: expectedStream,
     connections: CONCURRENT_STREAMS,
   }
-  const asked = await measureAnswers(target.answerPath, running, dose.requestsMs)
+  const asked = await measureAnswers(target.answerPath, running, before(dose.requestsMs))
   const streamed = await costOf(running, { ...streams, mayAsk: (sent) => sent < dose.streams })
   const chunks = streamed.tally.answers * CHUNKS_PER_STREAM
   return {

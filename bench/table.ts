@@ -54,8 +54,7 @@ export function judge(product: Result, floor: Result | undefined): readonly Verd
 }
 
 /** What charging costs on one engine, beside the same request with billing off. */
-export function judgeCharged(engine: string, microsOn: number, microsOff: number): Verdict {
-  const times = microsOn / microsOff
+export function judgeCharged(engine: string, times: number): Verdict {
   const text = `request with its charge, ${engine}: ${times.toFixed(2)}x billing off (budget ${BUDGET.perCharged}x)`
   return verdict(text, times > BUDGET.perCharged)
 }

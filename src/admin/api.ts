@@ -4,6 +4,7 @@ import { GatewayError } from "../core/errors.ts"
 import { accountRoutes } from "./accounts.ts"
 import { adminCheck, notAdmin } from "./auth.ts"
 import { errorResponse, publicError, shown } from "./errors.ts"
+import { jobRoutes } from "./jobs.ts"
 import { ledgerRoutes } from "./ledger.ts"
 import { modelRoutes } from "./models.ts"
 import { descriptionRoute } from "./openapi.ts"
@@ -40,6 +41,7 @@ export function adminApp(parts: AdminParts): OpenAPIHono {
   postingRoutes(app, parts)
   ledgerRoutes(app, parts)
   requestRoutes(app, parts)
+  jobRoutes(app, parts)
   usageRoutes(app, parts)
   descriptionRoute(app, parts.version)
   app.notFound(({ req }) => {

@@ -7,7 +7,14 @@ import { requireAccount } from "./accounts.ts"
 import { type Listing, pageOf, pageParameters, pageSchema, readPageAsk } from "./pages.ts"
 import { choiceParameter, queryOf, textParameter, timeOf, timeParameter } from "./parameters.ts"
 import type { AdminParts } from "./parts.ts"
-import { appliedPriceSchema, dollars, priceView, quantitiesView, quantityFields } from "./quantities.ts"
+import {
+  appliedPriceSchema,
+  dollars,
+  priceView,
+  quantitiesView,
+  quantityFields,
+  secondsSourceSchema,
+} from "./quantities.ts"
 import { answer, notFound, refusals } from "./responses.ts"
 
 const kinds = ["topup", "charge", "adjustment"] as const satisfies readonly LineKind[]
@@ -18,7 +25,11 @@ export const lineFields = {
   kind: z.enum(kinds),
   amount: dollars("What the line adds to the balance; below zero for charges."),
   balance_after: dollars("The account's balance after this line."),
-  reference: z.string().describe("Of a charge the id of its request. No two lines have the same."),
+  reference: z
+    .string()
+    .describe(
+      "Of a charge the id of its request; of a video `video_` and the id of its job. No two lines have the same.",
+    ),
   note: z.string().nullable(),
   measured: z
     .object({
@@ -26,6 +37,7 @@ export const lineFields = {
       upstream: z.string().nullable(),
       endpoint: z.enum(endpoints),
       ...quantityFields,
+      seconds_source: secondsSourceSchema.optional(),
     })
     .nullable()
     .describe("Of a charge, what it was made by; what was not measured is absent."),
@@ -102,6 +114,7 @@ export function lineView(line: NamedLine): z.infer<typeof lineSchema> {
   }
 }
 
-function measuredView({ model, upstream, endpoint, measured }: NonNullable<LedgerLine["measured"]>) {
-  return { model, upstream, endpoint, ...quantitiesView(measured) }
+function measuredView({ model, upstream, endpoint, measured, secondsSource }: NonNullable<LedgerLine["measured"]>) {
+  const source = secondsSource === undefined ? {} : { seconds_source: secondsSource }
+  return { model, upstream, endpoint, ...quantitiesView(measured), ...source }
 }

@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi"
 import type { Measured } from "../core/measured.ts"
 import type { AppliedPrice } from "../core/price.ts"
+import type { SecondsSource } from "../core/video-job.ts"
 import { unscaled } from "../lib/decimal.ts"
 import { unitFields } from "./models.ts"
 
@@ -25,6 +26,14 @@ export const quantityFields = {
   size: z.string().optional().describe("Of the pictures."),
   quality: z.string().optional().describe("Of the pictures."),
 }
+
+const secondsSources = ["reported", "probed", "sent"] as const satisfies readonly SecondsSource[]
+
+export const secondsSourceSchema = z
+  .enum(secondsSources)
+  .describe(
+    "How a video's length was known: the vendor reported it, it was read from the file, or it is what was asked for.",
+  )
 
 const quantitiesSchema = z.object(quantityFields)
 

@@ -1,6 +1,6 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
 import { endpoints } from "../core/endpoints.ts"
-import type { AttemptRecord, Ending } from "../core/story.ts"
+import type { Ending } from "../core/story.ts"
 import { dollarsOf } from "../lib/money.ts"
 import {
   findRequest,
@@ -10,6 +10,7 @@ import {
   type StoredRequest,
 } from "../store/requests.ts"
 import { requireAccount } from "./accounts.ts"
+import { attemptSchema, attemptView } from "./attempts.ts"
 import { missing } from "./errors.ts"
 import { type Listing, pageOf, pageParameters, pageSchema, readPageAsk } from "./pages.ts"
 import {
@@ -53,19 +54,6 @@ const summaryFields = {
 }
 
 const summarySchema = z.object(summaryFields).openapi("RequestSummary")
-
-const attemptSchema = z
-  .object({
-    upstream: z.string(),
-    upstream_model: z.string(),
-    why: z.string().describe("Why this route was asked at this moment."),
-    started_ms: z.number().describe("Since the start of the request."),
-    ended_ms: z.number().nullable(),
-    outcome: z.string().describe("`answered`, or what went wrong, such as `timeout`."),
-    status: z.int().nullable().describe("The upstream's HTTP status; null where none came."),
-    detail: z.string().nullable().describe("What the upstream or the connection said; credentials are blanked out."),
-  })
-  .openapi("Attempt")
 
 const requestSchema = z
   .object({
@@ -178,18 +166,5 @@ function requestView(request: RequestStory): z.infer<typeof requestSchema> {
     usage: quantitiesView(request.measured),
     price: request.price === null ? null : priceView(request.price),
     balance_after: request.line === null ? null : dollarsOf(request.line.balanceAfter),
-  }
-}
-
-function attemptView(attempt: AttemptRecord): z.infer<typeof attemptSchema> {
-  return {
-    upstream: attempt.upstream,
-    upstream_model: attempt.upstreamModel,
-    why: attempt.why,
-    started_ms: attempt.startedAt,
-    ended_ms: attempt.endedAt,
-    outcome: attempt.outcome,
-    status: attempt.status,
-    detail: attempt.detail,
   }
 }

@@ -10,14 +10,17 @@ const gatherMs = 3
 const mostPerCommit = 256
 const mostPerReplay = 1024
 
-/** A commit that takes longer counts as a database that is away: its charges go to the journal, and are posted once all the same. */
-const mostCommitMs = 2000
+/** How long things may take, in milliseconds. */
+export interface LedgerTimes {
+  /** A commit that takes longer counts as a database that is away: its charges go to the journal, and are posted once all the same. */
+  readonly mostCommit: number
+  /** How long the database and the journal are left alone after a failure. */
+  readonly retry: number
+  /** How long a response waits for its charge to be safe somewhere; then it ends as an error, while the charge is still being tried. */
+  readonly mostWait: number
+}
 
-/** How long the database and the journal are left alone after a failure. */
-const retryMs = 500
-
-/** How long a response waits for its charge to be safe somewhere; then it ends as an error, while the charge is still being tried. */
-const mostWaitMs = 10_000
+const usualTimes: LedgerTimes = { mostCommit: 2000, retry: 500, mostWait: 10_000 }
 
 /** Records without a charge are dropped, and counted, beyond this many that nothing could be done with. */
 const mostWaiting = 20_000
@@ -58,14 +61,15 @@ interface Waiting {
   readonly since: number
 }
 
-export function openLedger(parts: LedgerParts): Ledger {
+export function openLedger(parts: LedgerParts, times = usualTimes): Ledger {
   for (const [accountId, amount] of parts.journal.pendingByAccount()) parts.balances.charged(accountId, amount)
-  return new Books(parts)
+  return new Books(parts, times)
 }
 
 /** The one writer: takes what has gathered, in order, to the database, or to the journal while that is away. */
 class Books implements Ledger {
   readonly #parts: LedgerParts
+  readonly #times: LedgerTimes
   #queue: Waiting[] = []
   #working: Promise<void> | null = null
   /** The question to a database that was away whether it is back; new charges go to the journal meanwhile. */
@@ -81,8 +85,9 @@ class Books implements Ledger {
   #stuck = false
   #dropped = 0
 
-  constructor(parts: LedgerParts) {
+  constructor(parts: LedgerParts, times: LedgerTimes) {
     this.#parts = parts
+    this.#times = times
     if (parts.journal.size > 0) this.#wake(0)
   }
 
@@ -107,7 +112,7 @@ class Books implements Ledger {
   }
 
   async close(): Promise<void> {
-    const until = performance.now() + mostWaitMs
+    const until = performance.now() + this.#times.mostWait
     while (this.#queue.length > 0 && performance.now() < until) {
       this.#wake(0)
       await Bun.sleep(5)
@@ -116,7 +121,10 @@ class Books implements Ledger {
     await this.#working
     await this.#asking
     if (this.#timer !== null) clearTimeout(this.#timer)
-    for (const { record } of this.#queue) this.#parts.events.chargeUnposted(record, "it could be kept nowhere")
+    for (const { record, durable } of this.#queue) {
+      this.#parts.events.chargeUnposted(record, "it could be kept nowhere")
+      durable?.reject(cannotCharge())
+    }
   }
 
   #enqueue(waiting: Waiting): void {
@@ -143,7 +151,7 @@ class Books implements Ledger {
   }
 
   #goOn(): void {
-    if (this.#stuck && this.#away) this.#wake(retryMs)
+    if (this.#stuck && this.#away) this.#wake(this.#times.retry)
     else if (this.#queue.length > 0) this.#wake(this.#gatherFor())
     else if (this.#parts.journal.size > 0 && this.#asking === null) this.#wake(this.#untilAsked())
   }
@@ -199,7 +207,7 @@ class Books implements Ledger {
       if (!this.#stuck) this.#parts.events.chargesStuck(true, messageOf(error))
       this.#stuck = true
       for (const { durable, since } of this.#queue) {
-        if (performance.now() - since > mostWaitMs) durable?.reject(cannotCharge())
+        if (performance.now() - since > this.#times.mostWait) durable?.reject(cannotCharge())
       }
       return
     }
@@ -227,7 +235,7 @@ class Books implements Ledger {
   async #post(records: readonly RequestRecord[], mayBeKnown: boolean): Promise<boolean> {
     const { post, isUnavailable } = this.#parts
     try {
-      const posted = await within(mostCommitMs, post(records, { mayBeKnown }))
+      const posted = await within(this.#times.mostCommit, post(records, { mayBeKnown }))
       this.#away = false
       this.#took(records, posted.balances)
       for (const orphan of posted.orphans) await this.#setAside(orphan, "its account does not exist any more")
@@ -241,7 +249,12 @@ class Books implements Ledger {
   }
 
   async #postEach(records: readonly RequestRecord[]): Promise<boolean> {
-    for (const record of records) if (!(await this.#post([record], true))) return false
+    for (const [position, record] of records.entries()) {
+      if (await this.#post([record], true)) continue
+      // All of them will be posted again, and then those before this one must not count as having arrived twice.
+      for (const { accountId, charge } of records.slice(0, position)) this.#parts.balances.charged(accountId, charge)
+      return false
+    }
     return true
   }
 
@@ -270,7 +283,7 @@ class Books implements Ledger {
     if (!this.#behind) this.#parts.events.journaling(true, messageOf(error))
     this.#behind = true
     this.#away = true
-    this.#askAgainAt = performance.now() + retryMs
+    this.#askAgainAt = performance.now() + this.#times.retry
     return false
   }
 

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from "../core/json.ts"
+import { errorText } from "./error-text.ts"
 
 interface ChatError {
   readonly status: number
@@ -36,7 +37,6 @@ const typesByStatus: ReadonlyMap<number, string> = new Map([
 /** The vendor's own status for being overloaded, which chat clients do not know. */
 const overloadedStatus = 529
 const badGateway = 502
-const longestMessage = 2048
 
 /** An error answer of a messages upstream as chat completions would put it. `body` is parsed JSON, or text that is none. */
 export function messagesErrorToChat(
@@ -67,26 +67,4 @@ function statusFor(status: number, said: ChatError | undefined): number {
 function codeFor(code: unknown, message: string): string | null {
   if (typeof code === "string" && code !== "") return code
   return /^prompt is too long/i.test(message) ? "context_length_exceeded" : null
-}
-
-function errorText(body: unknown): string | null {
-  const found = textIn(body)
-  const text =
-    found
-      ?.replace(/<[^>]*>/g, " ")
-      .replace(/\s+/g, " ")
-      .trim() ?? ""
-  return text === "" ? null : text.slice(0, longestMessage)
-}
-
-/** Upstreams and the proxies before them put the words in many places. */
-function textIn(body: unknown): string | null {
-  if (typeof body === "string") return body
-  if (Array.isArray(body)) return textIn(body[0])
-  if (!isObject(body)) return null
-  for (const name of ["message", "error", "detail", "msg"]) {
-    const text = textIn(body[name])
-    if (text !== null && text !== "") return text
-  }
-  return null
 }

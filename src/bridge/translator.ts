@@ -1,4 +1,4 @@
-import type { JsonObject } from "../core/json.ts"
+import type { JsonObject, JsonValue } from "../core/json.ts"
 import type { TokenUsage } from "../core/usage.ts"
 
 /**
@@ -7,8 +7,8 @@ import type { TokenUsage } from "../core/usage.ts"
 export interface Bridge {
   /** The upstream's request for what the caller asked; throws a GatewayError (invalid_parameter) for what cannot be bridged. */
   request(asked: JsonObject, options: BridgeOptions): JsonObject
-  /** The caller's whole answer for the upstream's whole answer. */
-  answer(answered: JsonObject, asked: JsonObject): JsonObject
+  /** The caller's whole answer for the upstream's whole answer; `counted` stands in where that reports no usage. */
+  answer(answered: JsonObject, asked: JsonObject, counted?: TokenUsage | null): JsonObject
   /** Reads one stream, event by event. */
   stream(asked: JsonObject): StreamTranslator
 }
@@ -19,6 +19,8 @@ export interface BridgeOptions {
   readonly stream: boolean
   /** False for an upstream that refuses `stream_options`. */
   readonly streamOptions: boolean
+  /** The upstream's own settings; a bridge reads those it knows. */
+  readonly settings?: Readonly<Record<string, JsonValue>>
 }
 
 /** The state of one translated stream. Frames are the text of whole server-sent events, blank lines included. */

@@ -3,12 +3,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type Simulator, startSimulator } from "../../simulator/simulator.ts"
 import { applyConfig } from "../catalog/apply.ts"
-import type { ConfigDocument, ModelConfig, UpstreamConfig } from "../config/document.ts"
-import type { Price } from "../core/price.ts"
 import { logEvents } from "../events.ts"
 import { newApiKey } from "../lib/ids.ts"
 import { openLog } from "../log.ts"
 import type { Settings } from "../settings.ts"
+import { type DemoSecrets, demoConfig, demoVideos } from "./demo-config.ts"
 import { openHouse } from "./house.ts"
 import { endOnSignal, start } from "./serve.ts"
 
@@ -49,79 +48,10 @@ export async function demo(given: Settings): Promise<void> {
   }
 }
 
-interface DemoSecrets {
-  readonly apiKey: string
-  readonly email: string
-  readonly password: string
-  readonly adminToken: string
-}
-
-/** Its recorded calls stay small, because a demo may run for days. */
+/** The vendor's own origin. Its recorded calls stay small, because a demo may run for days. */
 function simulatedVendor(simulator: Simulator, name: string): string {
-  const vendor = simulator.vendor(name)
-  vendor.keepBodies = false
-  return vendor.baseUrl
-}
-
-function demoConfig(baseUrl: (name: string) => string, secrets: DemoSecrets): ConfigDocument {
-  const upstream = (vendor: string): UpstreamConfig => ({
-    name: `${vendor}-simulated`,
-    vendor,
-    baseUrl: baseUrl(vendor),
-    apiKeys: [`demo-credential-of-${vendor}`],
-    headers: {},
-    timeouts: {},
-    concurrency: 0,
-    settings: {},
-  })
-  const model = (
-    name: string,
-    price: Price,
-    ...routes: readonly (readonly [vendor: string, model: string])[]
-  ): ModelConfig => ({
-    name,
-    price,
-    tokenizer: null,
-    endpoints: null,
-    routes: routes.map(([vendor, served], position) => ({
-      upstream: `${vendor}-simulated`,
-      model: served,
-      priority: position + 1,
-      weight: 100,
-    })),
-  })
-  return {
-    upstreams: ["openai", "deepseek", "anthropic", "jina", "bfl"].map(upstream),
-    models: [
-      model(
-        "gpt-5",
-        { input: "1.25", cached_input: "0.125", output: "10" },
-        ["openai", "gpt-5-2026-08"],
-        ["deepseek", "deepseek-chat"],
-      ),
-      model("deepseek-chat", { input: "0.28", output: "0.42" }, ["deepseek", "deepseek-chat"]),
-      model("claude-sonnet", { input: "3", output: "15" }, ["anthropic", "claude-sonnet-5"]),
-      model("text-embedding", { input: "0.02" }, ["openai", "text-embedding-3-small"]),
-      model("reranker", { input: "0.02" }, ["jina", "jina-reranker-v3"]),
-      model("gpt-image", { image: "0.04" }, ["openai", "gpt-image-2"]),
-      model("flux", { image: "0.05" }, ["bfl", "flux-2-pro"]),
-      model("tts", { character: "0.000015" }, ["openai", "gpt-4o-mini-tts"]),
-      model("whisper", { second: "0.0001" }, ["openai", "whisper-1"]),
-    ],
-    plans: [{ name: "default", concurrency: 50, models: ["*"], priceMultiplier: "1" }],
-    accounts: [
-      {
-        name: "demo",
-        plan: "default",
-        concurrency: null,
-        balance: "100",
-        keys: [{ name: "demo", key: secrets.apiKey }],
-      },
-    ],
-    people: [{ email: secrets.email, password: secrets.password, role: "admin", account: "demo" }],
-    // The simulated vendors' pictures are on this machine.
-    allowPrivateAddresses: true,
-  }
+  simulator.vendor(name).keepBodies = false
+  return `${simulator.url}/${name}`
 }
 
 function introduction(url: string, simulatorUrl: string, { apiKey, email, password, adminToken }: DemoSecrets): string {
@@ -133,6 +63,7 @@ Tollgate demo: the gateway with simulated vendors. Everything is thrown away whe
   API key    ${apiKey}   (account "demo", balance $100)
   sign-in    ${email} / ${password}
   models     gpt-5 (openai, then deepseek), deepseek-chat, claude-sonnet, text-embedding, reranker, gpt-image, flux, tts, whisper
+  videos     ${demoVideos.map(({ name }) => name).join(", ")}
   admin API  ${url}/api/openapi.json with the bearer ${adminToken}
 
 For the examples of the README:
@@ -152,5 +83,14 @@ curl -N ${url}/v1/chat/completions -H 'Authorization: Bearer ${apiKey}' -H 'cont
 Take the first vendor down and ask again: the second one answers.
 
 curl ${simulatorUrl}/_sim/vendors/openai/behaviour -d '[{"kind":"status","status":500}]'
+
+Have a video made. It takes some seconds: ask after it until it is completed, then fetch it. It is charged once, when it is completed.
+
+job=$(curl -s ${url}/v1/videos -H 'Authorization: Bearer ${apiKey}' -H 'content-type: application/json' \\
+  -d '{"model":"kling-video","prompt":"A gate at dawn","duration":5,"size":"1280x720"}' | grep -o '[0-9a-f-]\\{36\\}')
+
+curl ${url}/v1/videos/$job -H 'Authorization: Bearer ${apiKey}'
+
+curl ${url}/v1/videos/$job/content -H 'Authorization: Bearer ${apiKey}' -o gate.mp4
 `
 }

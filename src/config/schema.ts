@@ -54,20 +54,33 @@ const timeoutFields = {
   total: duration("A streaming request in all. Default 30m.").optional(),
 }
 
-function settingField({ type, meaning }: VendorSetting) {
+function settingField({ type, meaning, choices }: VendorSetting) {
+  if (choices !== undefined)
+    return z
+      .enum(choices, { error: `must be one of ${choices.join(", ")}` })
+      .describe(meaning)
+      .optional()
   return type === "boolean"
     ? z.boolean({ error: "must be true or false" }).describe(meaning).optional()
     : text(meaning, fields.nameProblem).optional()
 }
 
+/** Every setting of any vendor, with the vendors that have it. */
+const settings = new Map<string, { readonly setting: VendorSetting; readonly owners: string[] }>()
+for (const vendor of vendors) {
+  for (const [key, setting] of Object.entries(vendor.settings ?? {})) {
+    const known = settings.get(key)
+    if (known === undefined) settings.set(key, { setting, owners: [vendor.name] })
+    else known.owners.push(vendor.name)
+  }
+}
+
 /** Flat beside the common fields; typed `object` because the fixed fields alone are what code may rely on. */
 const settingFields: object = Object.fromEntries(
-  vendors.flatMap((vendor) =>
-    Object.entries(vendor.settings ?? {}).map(([key, setting]) => [
-      key,
-      settingField({ ...setting, meaning: `Only for vendor ${vendor.name}. ${setting.meaning}` }),
-    ]),
-  ),
+  [...settings].map(([key, { setting, owners }]) => {
+    const whose = owners.length === 1 ? `vendor ${owners[0]}` : `vendors ${owners.join(", ")}`
+    return [key, settingField({ ...setting, meaning: `Only for ${whose}. ${setting.meaning}` })]
+  }),
 )
 
 const upstream = map(

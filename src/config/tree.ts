@@ -11,6 +11,7 @@ import {
   type YAMLError,
   type YAMLMap,
 } from "yaml"
+import { vendors } from "../vendors/presets.ts"
 import { type Environment, isWholeReference, substitute } from "./environment.ts"
 import { formatPath, type Path, parentPath } from "./path.ts"
 import type { ConfigProblem } from "./problems.ts"
@@ -27,7 +28,11 @@ const typedFields = new Set([
   "weight",
   "above_input",
   "allow_private_addresses",
-  "no_stream_options",
+  ...vendors.flatMap(({ settings = {} }) =>
+    Object.entries(settings)
+      .filter(([, { type }]) => type === "boolean")
+      .map(([key]) => key),
+  ),
 ])
 
 /** A file as plain values, with what the values alone no longer tell. */

@@ -4,6 +4,7 @@ import { endpoints } from "../core/endpoints.ts"
 import { type PriceTier, priceUnits } from "../core/price.ts"
 import { longestTimeoutMs } from "../core/timeouts.ts"
 import { tokenizers } from "../core/tokenizer.ts"
+import type { VendorSetting } from "../core/vendor.ts"
 import { canonicalDecimal } from "../lib/decimal.ts"
 import { vendors } from "../vendors/presets.ts"
 import type { ConfigDocument, UpstreamConfig } from "./document.ts"
@@ -73,7 +74,10 @@ const headers = fc.dictionary(
   { maxKeys: 2, noNullPrototype: true },
 )
 
-const settingValues = { boolean: fc.boolean(), string: name }
+function settingValue({ type, choices }: VendorSetting): fc.Arbitrary<boolean | string> {
+  if (type === "boolean") return fc.boolean()
+  return choices === undefined ? name : fc.constantFrom(...choices)
+}
 
 const upstream: fc.Arbitrary<UpstreamConfig> = fc.constantFrom(...vendors).chain((vendor) =>
   fc.record({
@@ -90,7 +94,7 @@ const upstream: fc.Arbitrary<UpstreamConfig> = fc.constantFrom(...vendors).chain
     concurrency: fc.nat(1_000_000),
     settings: fc
       .subarray(Object.entries(vendor.settings ?? {}))
-      .chain((chosen) => fc.record(Object.fromEntries(chosen.map(([key, { type }]) => [key, settingValues[type]])))),
+      .chain((chosen) => fc.record(Object.fromEntries(chosen.map(([key, setting]) => [key, settingValue(setting)])))),
   }),
 )
 

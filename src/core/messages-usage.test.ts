@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { overlayMessagesUsage, readMessagesUsage } from "./messages-usage.ts"
+import { overlayMessagesUsage, readMessagesUsage, writeMessagesUsage } from "./messages-usage.ts"
 
 const nothing = { input: 0, cachedInput: 0, cacheWrite: 0, audioInput: 0, output: 0, reasoning: 0, audioOutput: 0 }
 
@@ -66,4 +66,20 @@ test("what is no usage overlays nothing", () => {
   expect(overlayMessagesUsage(null, "x")).toEqual({})
   expect(overlayMessagesUsage({ input_tokens: 2 }, undefined)).toEqual({ input_tokens: 2 })
   expect(overlayMessagesUsage(7, { output_tokens: 2 })).toEqual({ output_tokens: 2 })
+})
+
+test("what is written reads back as what was meant", () => {
+  const usage = { ...nothing, input: 107, cachedInput: 90, cacheWrite: 7, output: 50, reasoning: 40 }
+  expect(writeMessagesUsage(usage)).toEqual({
+    input_tokens: 10,
+    output_tokens: 50,
+    cache_creation_input_tokens: 7,
+    cache_read_input_tokens: 90,
+    output_tokens_details: { thinking_tokens: 40 },
+  })
+  expect(readMessagesUsage(writeMessagesUsage(usage))).toEqual(usage)
+})
+
+test("no count that is written is below zero", () => {
+  expect(writeMessagesUsage({ ...nothing, input: 5, cachedInput: 9 })).toMatchObject({ input_tokens: 5 })
 })

@@ -1,6 +1,6 @@
-import { isObject } from "./json.ts"
+import { isObject, type JsonObject } from "./json.ts"
 import { isTokenCount, tokenCounts } from "./token-count.ts"
-import type { UsageReading } from "./usage.ts"
+import type { TokenUsage, UsageReading } from "./usage.ts"
 
 /** Reads the `usage` object of messages. */
 export function readMessagesUsage(usage: unknown): UsageReading {
@@ -33,4 +33,18 @@ export function overlayMessagesUsage(earlier: unknown, later: unknown): Record<s
   if (!isObject(later)) return usage
   for (const [name, value] of Object.entries(later)) if (value !== null) usage[name] = value
   return usage
+}
+
+/** The `usage` object of messages. */
+export function writeMessagesUsage(usage: TokenUsage): JsonObject {
+  const { input, cachedInput, cacheWrite, output, reasoning } = usage
+  const fresh = input - cachedInput - cacheWrite
+  return {
+    // Clients add the three kinds of input up.
+    input_tokens: fresh >= 0 ? fresh : input,
+    output_tokens: output,
+    cache_creation_input_tokens: cacheWrite,
+    cache_read_input_tokens: cachedInput,
+    ...(reasoning > 0 ? { output_tokens_details: { thinking_tokens: reasoning } } : {}),
+  }
 }

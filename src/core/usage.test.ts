@@ -52,6 +52,15 @@ describe("a usage of chat completions", () => {
     expect(readChatUsage({ ...both, prompt_tokens_details: details })).toMatchObject({ cachedInput: cached })
   })
 
+  test.each([
+    ["inside the output", 41, 9],
+    ["beside the output, as the total says,", 135, 103],
+    ["with no total", undefined, 9],
+  ])("reasoning told %s is output once", (_, total_tokens, output) => {
+    const counts = { prompt_tokens: 32, completion_tokens: 9, completion_tokens_details: { reasoning_tokens: 94 } }
+    expect(readChatUsage({ ...counts, total_tokens })).toMatchObject({ input: 32, output, reasoning: 94 })
+  })
+
   test("an explicit zero is zero", () => {
     expect(readChatUsage({ prompt_tokens: 0, completion_tokens: 0 })).toEqual(nothing)
   })

@@ -22,17 +22,27 @@ export function readChatUsage(usage: unknown): UsageReading {
   const prompt = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
   const completion = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
   return consistent(
-    tokenCounts(
-      { input: usage.prompt_tokens, output: usage.completion_tokens },
-      {
-        cachedInput: prompt.cached_tokens ?? usage.prompt_cache_hit_tokens,
-        cacheWrite: prompt.cache_write_tokens ?? prompt.cache_creation_tokens,
-        audioInput: prompt.audio_tokens,
-        reasoning: completion.reasoning_tokens,
-        audioOutput: completion.audio_tokens,
-      },
+    withReasoning(
+      usage.total_tokens,
+      tokenCounts(
+        { input: usage.prompt_tokens, output: usage.completion_tokens },
+        {
+          cachedInput: prompt.cached_tokens ?? usage.prompt_cache_hit_tokens,
+          cacheWrite: prompt.cache_write_tokens ?? prompt.cache_creation_tokens,
+          audioInput: prompt.audio_tokens,
+          reasoning: completion.reasoning_tokens,
+          audioOutput: completion.audio_tokens,
+        },
+      ),
     ),
   )
+}
+
+/** Some vendors count reasoning beside the output instead of inside, which only their total gives away. */
+function withReasoning(total: unknown, usage: TokenUsage | "invalid"): TokenUsage | "invalid" {
+  if (usage === "invalid" || usage.reasoning === 0) return usage
+  const { input, output, reasoning } = usage
+  return total === input + output + reasoning ? { ...usage, output: output + reasoning } : usage
 }
 
 /** Embeddings and rerank report only what they read, some as `total_tokens` alone. */

@@ -21,6 +21,8 @@ export interface Quirks {
 export interface VendorSetting {
   readonly type: "string" | "boolean"
   readonly meaning: string
+  /** The words it takes; any where not given. */
+  readonly choices?: readonly string[]
 }
 
 /** A vendor as a kind of upstream: the protocol facts that every connection to that company shares. */

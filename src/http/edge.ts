@@ -76,6 +76,14 @@ async function serveAcrossOrigins(visit: Visit, origins: readonly string[], part
 }
 
 async function serve(visit: Visit, parts: EdgeParts): Promise<Response> {
+  const response = await answered(visit, parts)
+  // Clients of the messages dialect read the request's id under the name that its vendor gives it.
+  if (visit.dialect === "messages" && !response.headers.has("request-id"))
+    response.headers.set("request-id", visit.requestId)
+  return response
+}
+
+async function answered(visit: Visit, parts: EdgeParts): Promise<Response> {
   try {
     const { request, path } = visit
     const route = routes.get(path)

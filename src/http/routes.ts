@@ -1,6 +1,7 @@
 import type { ErrorDialect } from "../core/endpoints.ts"
 import type { Protocol } from "../relay/protocol.ts"
 import { chat } from "../relay/protocols/chat.ts"
+import { countTokens, messages } from "../relay/protocols/messages.ts"
 import {
   embeddings,
   imageEdits,
@@ -22,12 +23,14 @@ export interface ApiRoute {
 }
 
 function post(path: string, protocol: Protocol): ApiRoute {
-  return { path, method: "POST", dialect: "unified", protocol }
+  return { path, method: "POST", dialect: dialectOf(path), protocol }
 }
 
 export const apiRoutes: readonly ApiRoute[] = [
   post("/v1/chat/completions", chat),
   post("/v1/responses", responses),
+  post("/compat/v1/messages", messages),
+  post("/compat/v1/messages/count_tokens", countTokens),
   post("/v1/embeddings", embeddings),
   post("/v1/rerank", rerank),
   post("/v1/images/generations", imageGenerations),

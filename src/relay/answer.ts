@@ -1,5 +1,6 @@
 import type { Ask } from "../admission/ask.ts"
 import type { Reading } from "../core/measured.ts"
+import type { TokenUsage } from "../core/usage.ts"
 import type { Credential } from "../upstream/credentials.ts"
 import type { Meter } from "./meter.ts"
 import type { Carriage } from "./protocol.ts"
@@ -14,6 +15,8 @@ export interface WholeAnswer {
   readonly reading: Reading
   /** What the model made, as text, for counting where the upstream does not. */
   produced(): string
+  /** The body once tokens were counted, where the upstream reported no usage and the caller's dialect demands one. */
+  counted?(usage: TokenUsage): Uint8Array
 }
 
 /** A stream that has begun: its first token is among the bytes held. */
@@ -45,6 +48,7 @@ export type Answer = WholeAnswer | BegunStream | BegunFlow
 export type StreamReader = ReadableStreamDefaultReader<Uint8Array>
 
 export interface AttemptTerms {
+  readonly requestId: string
   readonly ask: Ask
   readonly carriage: Carriage
   readonly clientHeaders: Headers

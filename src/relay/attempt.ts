@@ -1,6 +1,7 @@
 import type { Ask } from "../admission/ask.ts"
 import type { Route, Upstream } from "../core/catalog.ts"
 import { GatewayError } from "../core/errors.ts"
+import { parseObject } from "../core/json.ts"
 import { blankOut, joinBytes, mebibyte, textOf } from "../lib/bytes.ts"
 import { JsonProblem, type JsonShape, scanJson } from "../lib/json-bytes.ts"
 import { type Failure, type FailureCause, failure } from "../routing/failure.ts"
@@ -103,13 +104,15 @@ async function ask(route: Route, terms: AttemptTerms, leash: Leash): Promise<Ans
   const { carriage, credential } = terms
   if (carriage.kind === "job") return runImageJob(route, carriage.vendor, terms, leash.signal)
   const response = await post({
-    url: upstream.baseUrl + upstream.vendor.paths[carriage.endpoint] + terms.query,
+    url: addressOf(upstream, carriage, terms.query),
     headers: upstreamHeaders(terms.clientHeaders, upstream, carriage.endpoint, credential.secret, carriage.contentType),
     body: carriage.body(terms.ask, route, { streamOptions: terms.streamOptions }),
     signal: leash.signal,
   })
   credential.report(response.status)
-  const headers = blankHeaders(clientHeaders(response.headers), credential.secret)
+  // The vendor's own headers are of use only to callers who speak its dialect.
+  const native = carriage.contentType === undefined ? carriage.endpoint : undefined
+  const headers = blankHeaders(clientHeaders(response.headers, native), credential.secret)
   if (response.status >= 400) return errorAnswer(response, headers, terms, carriage)
   if (response.status >= 300) return failure("redirect", `the upstream redirects (${response.status})`)
   const encoding = response.headers.get("content-encoding") ?? "identity"
@@ -120,6 +123,15 @@ async function ask(route: Route, terms: AttemptTerms, leash: Leash): Promise<Ans
   if (type.startsWith("text/html")) return failure("bad_answer", "the upstream answered with a web page")
   if (carriage.answer.kind === "pass_on") return beginFlow(response, headers, carriage.answer.meter(type), leash)
   return wholeAnswer(response, headers, terms.ask, carriage.answer)
+}
+
+/** The caller's query belongs to the caller's dialect: where a bridge carries the request it stays behind. */
+function addressOf(
+  { baseUrl, vendor }: Upstream,
+  { endpoint, pathEnd = "", contentType }: CallCarriage,
+  query: string,
+) {
+  return baseUrl + vendor.paths[endpoint] + pathEnd + (contentType === undefined ? query : "")
 }
 
 async function errorAnswer(
@@ -134,12 +146,19 @@ async function errorAnswer(
   const clean = credential.secret === null ? raw.bytes : blankOut(raw.bytes, credential.secret, "***")
   const text = textOf(clean.subarray(0, 2000))
   const refusesOption = status === 400 && terms.ask.stream && terms.streamOptions && text.includes("stream_options")
-  const body = carriage.errorBody?.(status, clean) ?? clean
+  const body = carriage.errorBody?.(status, clean, terms.requestId) ?? clean
   if (body !== clean) headers["content-type"] = "application/json"
+  else if (carriage.endpoint === "messages") nameRequest(headers, body)
   return {
     ...failure(refusesOption ? "stream_options" : "status", `${status} ${text}`),
     answer: { status, headers, body },
   }
+}
+
+/** Callers who speak messages find the id that the body tells in the header too; elsewhere it is ours. */
+function nameRequest(headers: Record<string, string>, body: Uint8Array): void {
+  const id = parseObject(textOf(body))?.request_id
+  if (typeof id === "string" && /^[\w-]{1,100}$/.test(id)) headers["request-id"] = id
 }
 
 async function wholeAnswer(

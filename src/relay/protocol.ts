@@ -3,6 +3,7 @@ import type { Route } from "../core/catalog.ts"
 import type { Endpoint } from "../core/endpoints.ts"
 import type { ImageVendor } from "../core/image-vendor.ts"
 import type { Measured, Reading } from "../core/measured.ts"
+import type { TokenUsage } from "../core/usage.ts"
 import type { JsonShape } from "../lib/json-bytes.ts"
 import type { Payload } from "../upstream/client.ts"
 import type { Meter } from "./meter.ts"
@@ -15,6 +16,10 @@ export interface Protocol extends AskRules {
   measureRequest?(ask: Ask): Partial<Measured>
   /** The length of what was uploaded, in millionths of a second, where the upstream does not say it. */
   estimateLength?(ask: Ask): number
+  /** Nothing is charged for it. */
+  readonly waived?: true
+  /** Whether the gateway counts the request's tokens itself where this route would be asked, and that is the answer. */
+  answersHere?(route: Route): boolean
   /** How a route carries this endpoint: by the same one, or by another over a bridge. */
   carriage(route: Route): Carriage
 }
@@ -32,6 +37,8 @@ export interface CallCarriage {
   readonly kind: "call"
   /** The upstream's endpoint that is asked. */
   readonly endpoint: Endpoint
+  /** What is added to the endpoint's path. */
+  readonly pathEnd?: string
   body(ask: Ask, route: Route, options: BodyOptions): Payload
   /** Set where the body is not the caller's own. */
   readonly contentType?: string
@@ -39,7 +46,7 @@ export interface CallCarriage {
   /** How an answer that is no event stream is taken. */
   readonly answer: WholeReader | PassOn
   /** The upstream's error body in the caller's dialect; absent where the two speak the same. */
-  errorBody?(status: number, body: Uint8Array): Uint8Array
+  errorBody?(status: number, body: Uint8Array, requestId: string): Uint8Array
 }
 
 export interface BodyOptions {
@@ -67,6 +74,8 @@ export interface WholeReading {
   readonly reading: Reading
   /** What the model made, as text, for counting where the upstream does not. */
   produced(): string
+  /** The body once tokens were counted, where the upstream reported no usage and the caller's dialect demands one. */
+  counted?(usage: TokenUsage): Uint8Array
   /** Set where the answer's type is not the upstream's own. */
   readonly contentType?: string
 }

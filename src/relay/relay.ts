@@ -6,10 +6,11 @@ import type { TokenCounter } from "../billing/tokens.ts"
 import { planOf } from "../catalog/plans.ts"
 import { tariffFor } from "../catalog/tariffs.ts"
 import type { Snapshot } from "../core/catalog.ts"
+import type { ErrorDialect } from "../core/endpoints.ts"
 import { nothingRead } from "../core/measured.ts"
 import type { Story } from "../core/story.ts"
 import type { TokenUsage } from "../core/usage.ts"
-import { errorFor, type Failure } from "../routing/failure.ts"
+import { errorFor, type Failure, verdictOn } from "../routing/failure.ts"
 import { streamHeaders } from "../upstream/headers.ts"
 import type { BegunFlow, BegunStream, WholeAnswer } from "./answer.ts"
 import { deliver, type StreamEnd } from "./delivery.ts"
@@ -20,6 +21,9 @@ import { type Answered, findAnswer, type Journey, type TravelParts } from "./tra
 
 /** Nobody is there to read it; the number is for logs, as nginx writes it. */
 const clientClosedRequest = 499
+
+/** How the messages dialect says that a vendor is overloaded. */
+const overloaded = 529
 
 export interface RelayParts extends TravelParts, StoryParts {
   readonly counter: TokenCounter
@@ -43,20 +47,32 @@ export async function relay(call: Call, protocol: Protocol, house: RelayParts): 
       ask,
       protocol,
       model,
-      routes,
+      routes: protocol.answersHere === undefined ? routes : routes.filter((route) => !protocol.answersHere?.(route)),
       request: call.request,
       query: call.query,
       allowPrivateAddresses: snapshot.allowPrivateAddresses || house.allowPrivateAddresses,
       startedAt: call.startedAt,
       story,
     }
+    story.waived = protocol.waived ?? false
+    if (protocol.answersHere?.(routes[0]!)) return await countHere(journey, call, house)
     const found = await findAnswer(journey, house)
-    if (found.kind === "failure") return await refuse(found, journey, call, house)
+    if (found.kind === "failure") {
+      const mayCountHere = journey.routes.length < routes.length && verdictOn(found).go !== "stop"
+      return await (mayCountHere ? countHere(journey, call, house) : refuse(found, journey, call, house))
+    }
     return await hand(found, journey, call, house)
   } catch (error) {
     await endStoryWith(error, story, call, house)
     throw error
   }
+}
+
+/** Answers with the tokens of the request, where no upstream is asked for them. */
+async function countHere(journey: Journey, call: Call, house: RelayParts): Promise<Response> {
+  const { input } = await countTokens(journey, { produced: () => "" }, house.counter)
+  await endStory(journey.story, "completed", null, call, house)
+  return Response.json({ input_tokens: input }, { headers: { "x-request-id": call.requestId } })
 }
 
 /** Hands an answer to the caller: at once, as a stream of events, or as it comes. */
@@ -81,13 +97,15 @@ async function pass(
   const { story } = journey
   found.leave()
   story.status = answer.status
-  const measuring = measure(journey, answer.reading, answer, house.counter)
+  const measuring = journey.protocol.waived ? undefined : measure(journey, answer.reading, answer, house.counter)
   if (measuring instanceof Promise) await measuring
   await endStory(story, "completed", null, call, house)
   const isStream = answer.headers["content-type"]?.startsWith("text/event-stream")
   const headers = isStream ? Object.assign(answer.headers, streamHeaders) : answer.headers
   headers["x-request-id"] = call.requestId
-  return new Response(answer.body, { status: answer.status, headers })
+  const tokens = story.measured?.tokens ?? null
+  const body = answer.counted === undefined || tokens === null ? answer.body : answer.counted(tokens)
+  return new Response(body, { status: answer.status, headers })
 }
 
 function stream(found: Answered, begun: BegunStream, journey: Journey, call: Call, house: RelayParts): Response {
@@ -109,7 +127,7 @@ function stream(found: Answered, begun: BegunStream, journey: Journey, call: Cal
     ...untilItsEnd(found, story, call, house, ({ ending }) => {
       // What an unfinished stream has produced was still produced, but only where tokens are what it is made of.
       if (ending === "failed" && !tap.countable) return
-      story.waived = tap.failed === true || (ending === "failed" && !pricedByTokens(story.tariff))
+      story.waived ||= tap.failed === true || (ending === "failed" && !pricedByTokens(story.tariff))
       if (tap.failed && tap.usage === null) return
       const measured = tap.measured ?? { tokens: tap.usage ?? counted }
       return measure(journey, { measured, invalid: tap.usageInvalid }, answer, house.counter)
@@ -168,9 +186,15 @@ async function refuse(failure: Failure, journey: Journey, call: Call, house: Rel
     await endStory(journey.story, "client_gone", null, call, house)
     return new Response(null, { status: clientClosedRequest, headers: { "x-request-id": call.requestId } })
   }
-  if (answer === undefined || answer.status >= 500) throw errorFor(failure, journey.ask.stream)
-  journey.story.status = answer.status
-  await endStory(journey.story, "refused", null, call, house)
-  const headers = { ...answer.headers, "x-request-id": call.requestId }
-  return new Response(answer.body, { status: answer.status, headers })
+  const status = answer === undefined ? null : statusFor(answer.status, call.dialect)
+  if (answer === undefined || status === null) throw errorFor(failure, journey.ask.stream)
+  journey.story.status = status
+  await endStory(journey.story, status < 500 ? "refused" : "failed", null, call, house)
+  return new Response(answer.body, { status, headers: { ...answer.headers, "x-request-id": call.requestId } })
+}
+
+/** The status to pass an upstream's error under; null: it is not passed. Messages clients know overload by a status of its own. */
+function statusFor(status: number, dialect: ErrorDialect): number | null {
+  if (status < 500) return status
+  return dialect === "messages" && (status === 503 || status === overloaded) ? overloaded : null
 }

@@ -102,6 +102,7 @@ async function take(step: Step, journey: Journey, parts: TravelParts): Promise<A
   const record = openRecord(step, journey)
   const carriage = journey.protocol.carriage(route)
   const result = await attempt(route, {
+    requestId: journey.story.requestId,
     ask: journey.ask,
     carriage,
     clientHeaders: journey.request.headers,

@@ -26,8 +26,8 @@ export class StoreMissing extends Error {
   }
 }
 
-/** SQLSTATE classes: connection, resources, operator intervention; and a server that turned read-only in a failover. */
-const unavailableStates = /^(08|53|57P|25006)/
+/** SQLSTATE classes: connection, resources, operator intervention; a server that turned read-only in a failover; a transaction it gave up. */
+const unavailableStates = /^(08|53|57P|25006|25P03)/
 const unavailableDriverCodes = /^ERR_POSTGRES_(CONNECTION|IDLE_TIMEOUT|LIFETIME_TIMEOUT|NOT_CONNECTED|TLS)/
 const unavailableSqliteCodes = /^SQLITE_(BUSY|LOCKED|IOERR|FULL|CANTOPEN|READONLY|PROTOCOL|NOTADB|CORRUPT)/
 const unavailableSystemCodes =

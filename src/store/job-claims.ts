@@ -5,6 +5,7 @@ import type { Store } from "./db.ts"
 import { isOpen, type JobRow, jobOf, plainText, unclaimed, writeRef } from "./jobs.ts"
 import { engineOf, milliseconds } from "./save.ts"
 import type { Engine, Reader } from "./schema.ts"
+import { writeTogether } from "./shared-commits.ts"
 
 /*
  * How instances share the work of asking after jobs. A claim gives a job to one of them for a while and raises the job's
@@ -24,13 +25,14 @@ export async function claimDue(store: Store, ask: ClaimAsk): Promise<readonly Vi
   const now = milliseconds(ask.now)
   // Instances step around the rows that others are claiming; in SQLite there is one writer at a time.
   const aside = sql.raw(store.engine === "postgres" ? "for no key update skip locked" : "")
-  const { rows } = await sql<JobRow>`with due as materialized (
+  const claim = sql<JobRow>`with due as materialized (
       select jobs.id from jobs
       where jobs.upstream_id = ${ask.upstreamId} and ${isOpen} and jobs.next_look_at <= ${now} and ${isFree(now)}
       order by jobs.next_look_at limit ${BigInt(ask.limit)} ${aside}
     )
     update jobs set fence = fence + 1, lease_owner = ${ask.owner}, lease_until = ${milliseconds(ask.leaseUntil)}
-    where id in (select id from due) returning *`.execute(store.db)
+    where id in (select id from due) returning *`
+  const { rows } = await writeTogether(store, (db) => claim.execute(db))
   return rows.map(jobOf).sort((a, b) => a.nextLookAt - b.nextLookAt)
 }
 
@@ -103,7 +105,8 @@ export interface Look {
 /** Saves all looks at once and gives their jobs back; gives the ids of those whose claim was lost, which are as they were. */
 export async function saveLooks(store: Store, looks: readonly Look[]): Promise<readonly string[]> {
   if (looks.length === 0) return []
-  const { rows } = await sql<{ id: string }>`update jobs set
+  const save = sql<{ id: string }>`with look as materialized (${readLooks(store.engine, looks)}) ${held(store.engine)}
+    update jobs set
       state = case
         when jobs.state = 'in_progress' or (jobs.state = 'submitting' and look.ref is null) then jobs.state
         else look.state end,
@@ -117,8 +120,9 @@ export async function saveLooks(store: Store, looks: readonly Look[]): Promise<r
       trouble = look.trouble,
       lease_until = null,
       lease_owner = null
-    from ${lookTable(store.engine, looks)}
-    where jobs.id = look.id and jobs.fence = look.fence and ${isOpen} returning jobs.id`.execute(store.db)
+    from look where jobs.id = look.id and jobs.fence = look.fence and ${isOpen} ${isHeld(store.engine)}
+    returning jobs.id`
+  const { rows } = await writeTogether(store, (db) => save.execute(db))
   const saved = new Set(rows.map(({ id }) => id))
   return looks.flatMap(({ id }) => (saved.has(id) ? [] : [id]))
 }
@@ -151,16 +155,32 @@ function valuesOf(look: Look): readonly (string | number | null)[] {
 }
 
 /** All looks as one parameter, so that any number of them is one statement of one text. */
-function lookTable(engine: Engine, looks: readonly Look[]) {
-  const json = JSON.stringify(looks.map(valuesOf))
-  // Read as text first, because the driver would write a parameter known to be JSON as JSON once more.
-  const list = engine === "postgres" ? sql`json_array_elements(${json}::text::json)` : sql`json_each(${json})`
-  return sql`(select ${readLook} from ${list}) as look`
+function readLooks(engine: Engine, looks: readonly Look[]) {
+  return sql`select ${lookValues} from ${jsonList(engine, JSON.stringify(looks.map(valuesOf)))}`
 }
 
-const readLook = sql.raw(
+const lookValues = sql.raw(
   lookColumns.map(([name, type], place) => `cast(value ->> ${place} as ${type}) as ${name}`).join(", "),
 )
+
+/** The elements of a list as rows with the one column `value`. */
+function jsonList(engine: Engine, json: string) {
+  // Read as text first, because the driver would write a parameter known to be JSON as JSON once more.
+  return engine === "postgres" ? sql`json_array_elements(${json}::text::json)` : sql`json_each(${json})`
+}
+
+/** Rows are locked in the order of their ids: one whose claim was lost meanwhile may be waiting for the same ones. */
+function held(engine: Engine) {
+  if (engine === "sqlite") return sql``
+  return sql`, held as materialized (
+      select jobs.id from jobs join look on jobs.id = look.id and jobs.fence = look.fence
+      where ${isOpen} order by jobs.id for no key update of jobs
+    )`
+}
+
+function isHeld(engine: Engine) {
+  return engine === "sqlite" ? sql`` : sql`and jobs.id in (select held.id from held)`
+}
 
 /** Keeps claims that would run out while their owner is still at work on them. */
 export async function renewClaims(
@@ -169,12 +189,11 @@ export async function renewClaims(
   ids: readonly string[],
   leaseUntil: number,
 ): Promise<void> {
+  const list = jsonList(engineOf(db), JSON.stringify(ids.map((id) => [id])))
   await db
     .updateTable("jobs")
     .set({ lease_until: milliseconds(leaseUntil) })
-    .where("lease_owner", "=", owner)
-    .where("id", "in", ids)
-    .where(isOpen)
+    .where("id", "in", claimsOf(db, owner).where("jobs.id", "in", sql<string>`(select value ->> 0 from ${list})`))
     .execute()
 }
 
@@ -183,15 +202,19 @@ export async function releaseClaims(db: Reader, owner: string | null): Promise<n
   const { numUpdatedRows } = await db
     .updateTable("jobs")
     .set(unclaimed)
-    .where("id", "in", (held) =>
-      held
-        .selectFrom("jobs")
-        .select("jobs.id")
-        .$if(owner !== null, (query) => query.where("jobs.lease_owner", "=", owner))
-        .where(isOpen)
-        // What is being written at this moment is given back by that.
-        .$if(engineOf(db) === "postgres", (query) => query.forNoKeyUpdate().skipLocked()),
-    )
+    .where("id", "in", claimsOf(db, owner))
     .executeTakeFirst()
   return Number(numUpdatedRows)
+}
+
+/** The jobs that an instance or anyone has claimed, but those being written at this moment: that gives them back or away. */
+function claimsOf(db: Reader, owner: string | null) {
+  const claimed =
+    owner === null ? sql<boolean>`jobs.lease_owner is not null` : sql<boolean>`jobs.lease_owner = ${owner}`
+  return db
+    .selectFrom("jobs")
+    .select("jobs.id")
+    .where(isOpen)
+    .where(claimed)
+    .$if(engineOf(db) === "postgres", (query) => query.forNoKeyUpdate().skipLocked())
 }

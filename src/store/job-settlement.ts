@@ -1,13 +1,14 @@
 import { nothingMeasured } from "../core/measured.ts"
 import type { Charge } from "../core/price.ts"
 import type { SecondsSource } from "../core/video-job.ts"
-import { inTransaction, type Store } from "./db.ts"
+import type { Store } from "./db.ts"
 import { isOpen, type JobRow, plainText, unclaimed } from "./jobs.ts"
 import { balanceAfterCharge, balanceOf, jobReference } from "./ledger.ts"
 import { writeMeasured, writePrice } from "./record-json.ts"
 import { addUsage, videoSums } from "./rollup.ts"
 import { flag, locksRows, milliseconds } from "./save.ts"
 import type { Reader, Writer } from "./schema.ts"
+import { transactTogether, writeTogether } from "./shared-commits.ts"
 
 /** `lost`: the job was claimed by another meanwhile or is over, and nothing was written. */
 export type Settling = "settled" | "lost"
@@ -29,7 +30,7 @@ export interface Completion {
 /** Ends a job well and charges it, both or neither, however many try. */
 export function completeJob(store: Store, completion: Completion): Promise<Settling> {
   const { microseconds, charge } = completion
-  return inTransaction(store, async (trx) => {
+  return transactTogether(store, async (trx) => {
     const job = await endJob(trx, completion, {
       state: "completed",
       trouble: null,
@@ -60,7 +61,8 @@ export interface JobFailure {
 export async function failJob(store: Store, failure: JobFailure): Promise<Settling> {
   const { error, trouble } = failure
   const changes = { state: "failed", error: plainText(error), trouble: plainText(trouble) } as const
-  return (await endJob(store.db, failure, changes)) === undefined ? "lost" : "settled"
+  const job = await writeTogether(store, (db) => endJob(db, failure, changes))
+  return job === undefined ? "lost" : "settled"
 }
 
 type Verdict = Pick<Completion, "id" | "fence" | "finishedAt">

@@ -5,6 +5,8 @@ import { isUnavailable } from "./errors.ts"
 
 const defaultPoolSize = 10
 const connectWithinSeconds = 10
+/** An instance that stands still in the middle of a transaction would keep the others from the rows it has locked. */
+const idleInTransactionMs = 15_000
 
 export function openPostgres(url: string, poolSize = defaultPoolSize): Dialect {
   const pool = new SQL(url, {
@@ -14,7 +16,7 @@ export function openPostgres(url: string, poolSize = defaultPoolSize): Dialect {
     max: poolSize,
     bigint: true,
     connectionTimeout: connectWithinSeconds,
-    connection: { application_name: "tollgate" },
+    connection: { application_name: "tollgate", idle_in_transaction_session_timeout: idleInTransactionMs },
   })
   const client: PostgresJSSql = {
     reserve: async (options) => honestCommits(await pool.reserve(options)),

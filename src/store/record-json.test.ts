@@ -13,6 +13,7 @@ test("whatever was measured is read back as it was, for ever", () => {
     upstream,
     endpoint: fc.constantFrom(...endpoints),
     measured: anyMeasured,
+    secondsSource: fc.constantFrom(undefined, "reported", "probed", "sent"),
   })
   fc.assert(
     fc.property(any, (written) => {
@@ -35,6 +36,13 @@ test("what was not measured is not written; seconds are an exact decimal", () =>
   ] as const) {
     expect(json({ microseconds })).toEqual({ model: "m", endpoint: "speech", seconds })
   }
+  const sent = { ...line, measured: { ...nothingMeasured, microseconds: 5_000_000 }, secondsSource: "sent" } as const
+  expect(JSON.parse(writeMeasured(sent))).toEqual({
+    ...line,
+    upstream: undefined,
+    seconds: "5",
+    seconds_source: "sent",
+  })
   expect(json({ images: 0, characters: 3, searchUnits: 2, size: "1024x1024", quality: "high" })).toEqual({
     model: "m",
     endpoint: "speech",

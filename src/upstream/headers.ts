@@ -67,8 +67,13 @@ function credentialHeader(headers: Record<string, string>, scheme: AuthScheme, s
 }
 
 /** What of the upstream's answer the caller sees; its own request id under a name of ours. */
-export function clientHeaders(upstream: Headers): Record<string, string> {
+export function clientHeaders(upstream: Headers, endpoint?: Endpoint): Record<string, string> {
   const headers: Record<string, string> = {}
+  if (endpoint === "messages") {
+    upstream.forEach((value, name) => {
+      if (name.startsWith("anthropic-")) headers[name] = value
+    })
+  }
   for (const name of returned) {
     const value = upstream.get(name)
     if (value !== null) headers[name] = value

@@ -50,13 +50,37 @@ const zhipuSettings: Readonly<Record<string, VendorSetting>> = {
   },
 }
 
+/** How a chat upstream wants to be asked for callers who speak messages; each has a default that works nearly everywhere. */
+const bridgeSettings: Readonly<Record<string, VendorSetting>> = {
+  mid_system: {
+    type: "string",
+    choices: ["keep", "user", "merge"],
+    meaning:
+      "What becomes of a system message in mid conversation when the messages dialect is bridged: kept in its place (the default), made a user message, or merged into the first one.",
+  },
+  reasoning_replay: {
+    type: "boolean",
+    meaning: "True where the server wants its own reasoning of earlier turns back as `reasoning_content`.",
+  },
+  max_completion_tokens: {
+    type: "boolean",
+    meaning: "True where the server takes `max_completion_tokens` instead of `max_tokens`.",
+  },
+  pdf: { type: "boolean", meaning: "True where the server reads PDF documents in `file` parts." },
+  tool_name_limit: {
+    type: "string",
+    meaning:
+      'The longest tool name that the server takes, "64" unless set; longer ones are shortened on the way there and restored on the way back. "none" leaves all as they are.',
+  },
+}
+
 /*
  * Base URLs are those that a vendor's own pages tell people to copy, so that an operator's `base_url` means the same thing here;
  * a dialect outside that prefix is left to the bridges. `// unverified` marks what could not be confirmed.
  * A video path is the submit path where there is one, else the prefix that the adapter builds on.
  */
 // biome-ignore format: a table, one vendor after the other, is easier to compare than a column of braces
-export const vendors: readonly VendorPreset[] = [
+const table: readonly VendorPreset[] = [
   { name: "openai", title: "OpenAI", baseUrl: "https://api.openai.com/v1", auth: "bearer",
     paths: family(["chat", "responses", "embeddings", ...openaiImages, ...openaiAudio]) },
   // The v1 API: one address per resource, no api-version in the query; the model name is the deployment.
@@ -127,6 +151,10 @@ export const vendors: readonly VendorPreset[] = [
   { name: "bfl", title: "Black Forest Labs", baseUrl: "https://api.bfl.ai/v1", auth: "x-key", adapted: ["image_generations"],
     paths: { image_generations: "/" } },
 ]
+
+export const vendors: readonly VendorPreset[] = table.map((vendor) =>
+  vendor.paths.chat === undefined ? vendor : { ...vendor, settings: { ...bridgeSettings, ...vendor.settings } },
+)
 
 const byName: ReadonlyMap<string, VendorPreset> = new Map(vendors.map((vendor) => [vendor.name, vendor]))
 

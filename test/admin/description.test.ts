@@ -96,6 +96,8 @@ test("what is described is served and what is served is described", () => {
   expect(described.toSorted()).toEqual([
     "GET /api/accounts",
     "GET /api/accounts/{a}",
+    "GET /api/jobs",
+    "GET /api/jobs/{j}",
     "GET /api/ledger",
     "GET /api/models",
     "GET /api/models/{m}",

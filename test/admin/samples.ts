@@ -2,9 +2,12 @@ import type { ConfigDocument } from "../../src/config/document.ts"
 import type { RequestRecord } from "../../src/core/request-record.ts"
 import { findAccount } from "../../src/store/accounts.ts"
 import type { Store } from "../../src/store/db.ts"
+import { completeJob } from "../../src/store/job-settlement.ts"
 import { postSettlements } from "../../src/store/settlements.ts"
+import { completionOf, klingRoute, queuedJob } from "../store/job-samples.ts"
 import { model, upstream } from "../support/gateway.ts"
 import { sampleRecord } from "../support/request-records.ts"
+import { vault } from "./back-office.ts"
 
 /** Texts that no answer may ever contain. */
 export const secrets = {
@@ -59,6 +62,7 @@ export const sampleHouse: ConfigDocument = {
 }
 
 export const sampleRequestId = "req_0199f0c0ffee7000800000000000cafe"
+export const sampleJobId = "0199f0c0-ffee-7000-8000-00000000cafe"
 
 /** Names that exist in the sample house, by the parameter of a path that they can stand for. */
 export const examples: Readonly<Record<string, string>> = {
@@ -66,6 +70,7 @@ export const examples: Readonly<Record<string, string>> = {
   u: "claude",
   m: "gpt-5",
   r: sampleRequestId,
+  j: sampleJobId,
 }
 
 /** A body for each kind of route that takes one. */
@@ -82,7 +87,11 @@ export async function record(store: Store, ...records: readonly RequestRecord[])
   await postSettlements(store, named, { mayBeKnown: false })
 }
 
-/** Opens the books of the sample house with one request that was charged a moment ago. */
-export function recordSample(store: Store): Promise<void> {
-  return record(store, sampleRecord(sampleRequestId, { endedAt: Date.now() }))
+/** Opens the books of the sample house with one request and one video that were charged a moment ago. */
+export async function recordSample(store: Store): Promise<void> {
+  await record(store, sampleRecord(sampleRequestId, { endedAt: Date.now() }))
+  const account = (await findAccount(store.db, "acme"))!
+  const credentialDigest = vault.digest(secrets.credential)
+  await queuedJob(store, account.id, { id: sampleJobId, route: { ...klingRoute, credentialDigest } })
+  await completeJob(store, completionOf(sampleJobId, 1, { needsCredential: true }))
 }

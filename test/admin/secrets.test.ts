@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { type FreshStore, freshStore } from "../store/engines.ts"
 import { adminToken, type BackOffice, openBackOffice, vault } from "./back-office.ts"
-import { recordSample, sampleHouse, sampleRequestId, secrets } from "./samples.ts"
+import { recordSample, sampleHouse, sampleJobId, sampleRequestId, secrets } from "./samples.ts"
 
 let fresh: FreshStore
 let office: BackOffice
@@ -43,6 +43,7 @@ test("no answer contains a credential, a header's value, a key, a password or wh
     ...office.parts.snapshot().models.keys(),
     "acme",
     sampleRequestId,
+    sampleJobId,
     "nobody",
   ]
   const asked = Object.keys(paths).flatMap((path) =>
@@ -64,6 +65,6 @@ test("no answer contains a credential, a header's value, a key, a password or wh
       expect([path, leaked]).toEqual([path, []])
     }
   }
-  // Seven lists or descriptions, the six lists with a limit, and each entry once.
-  expect(good).toBe(7 + 6 + 3 + 3 + 1 + 1)
+  // Eight lists or descriptions, the seven lists with a limit, and each entry once.
+  expect(good).toBe(8 + 7 + 3 + 3 + 1 + 1 + 1)
 })

@@ -1,5 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { startSimulator } from "../../simulator/simulator.ts"
+import { queuedJob } from "../store/job-samples.ts"
+import { idOf } from "../store/records.ts"
 import { account, keyOf } from "../support/accounts.ts"
 import { eventually, model, startGateway, testAdminToken, upstream } from "../support/gateway.ts"
 import { until } from "../support/workbench.ts"
@@ -191,7 +193,8 @@ test("openapi.json describes what is served here, and every path in it answers",
   const request = String((await chat("quiet", {})).headers.get("x-request-id"))
   // What is not charged is on record a moment after its answer.
   await until(async () => (await get(`/api/requests/${request}`)).status === 200)
-  const examples: Record<string, string> = { a: "acme", u: "steady", m: "m", r: request }
+  const job = await queuedJob(gateway.store, await idOf(gateway.store, "quiet"))
+  const examples: Record<string, string> = { a: "acme", u: "steady", m: "m", r: request, j: job.id }
   expect(Object.keys(paths)).toEqual(expect.arrayContaining(["/api/accounts/{a}", "/api/upstreams", "/api/models"]))
   for (const path of Object.keys(paths).filter((each) => "get" in paths[each]!)) {
     const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => examples[name] ?? `no-example-for-${name}`)

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { readdirSync } from "node:fs"
+import { join } from "node:path"
 import { type Simulator, startSimulator } from "../../simulator/simulator.ts"
+import { demoVideos } from "../../src/cli/demo-config.ts"
+import { videoVendors } from "../../src/vendors/video/registry.ts"
 import { until, type Variables, workbench } from "../support/workbench.ts"
 
 setDefaultTimeout(30_000)
@@ -87,13 +90,27 @@ describe("doctor", () => {
   })
 })
 
+interface FinishedJob {
+  readonly id: string
+  readonly status: string
+  readonly video_url: string
+  readonly seconds: number
+}
+
 describe("demo", () => {
   test("every curl line works as printed, streaming and failover included; SIGINT ends it and removes its data", async () => {
     const demo = await bench.start(["demo", "--port", "0"])
-    await until(() => demo.output().includes("/behaviour -d "))
-    const curls = [...demo.output().matchAll(/^curl (?:[^\n]*\\\n)*[^\n]*/gm)].map(([text]) => text)
-    expect(curls).toHaveLength(3)
-    const [whole, streamed, takeDown] = curls as [string, string, string]
+    await until(() => demo.output().includes(" -o gate.mp4"))
+    const curls = [...demo.output().matchAll(/^(?:job=\$\()?curl (?:[^\n]*\\\n)*[^\n]*/gm)].map(([text]) => text)
+    expect(curls).toHaveLength(6)
+    const [whole, streamed, takeDown, submit, poll, fetchFilm] = curls as [
+      string,
+      string,
+      string,
+      string,
+      string,
+      string,
+    ]
     expect(demoFolders()).toHaveLength(1)
 
     const answer = await shell(whole)
@@ -109,9 +126,49 @@ describe("demo", () => {
     expect(JSON.parse(await shellText(takeDown))).toEqual({ vendor: "openai", steps: 1 })
     expect((await shell(whole)).model).toBe("deepseek-chat")
 
+    const job = (await shellText(`${submit}\necho $job`)).trim()
+    const film = await until(async () => {
+      const found: FinishedJob = JSON.parse(await shellText(`job=${job}\n${poll}`))
+      return found.status === "completed" && found
+    }, 15_000)
+    expect(film).toMatchObject({ id: job, model: "kling-video", seconds: 5 })
+    await shellText(`job=${job}\n${fetchFilm}`)
+    const bytes = await Bun.file(join(bench.folder, "gate.mp4")).bytes()
+    expect(Buffer.from(bytes.subarray(4, 8)).toString()).toBe("ftyp")
+    expect(Buffer.from(bytes).equals(await (await fetch(film.video_url)).bytes())).toBe(true)
+
     demo.signal("SIGINT")
     expect(await demo.ended).toBe(0)
     expect(demoFolders()).toEqual([])
+  })
+
+  test("has a model of every vendor of videos: each makes one, which is charged once by its length", async () => {
+    const demo = await bench.start(["demo", "--port", "0"])
+    const [, key, token] = await until(() => /TOLLGATE_KEY=(\S+) TOLLGATE_ADMIN_TOKEN=(\S+)/.exec(demo.output()))
+    const bearer = { authorization: `Bearer ${key}` }
+    expect(demoVideos.map(({ vendor }) => vendor)).toEqual([...videoVendors.keys()])
+
+    const made = demoVideos.map(async ({ name }) => {
+      const body = JSON.stringify({ model: name, prompt: "A gate at dawn" })
+      const submitted = await fetch(`${demo.url}/v1/videos`, { method: "POST", headers: bearer, body })
+      const { id } = (await submitted.json()) as FinishedJob
+      return until(async () => {
+        const job = (await (await fetch(`${demo.url}/v1/videos/${id}`, { headers: bearer })).json()) as FinishedJob
+        return job.status === "completed" && { name, id, seconds: job.seconds }
+      }, 20_000)
+    })
+    const videos = await Promise.all(made)
+    const ledger = await fetch(`${demo.url}/api/ledger?kind=charge`, { headers: { authorization: `Bearer ${token}` } })
+    const { data } = (await ledger.json()) as { data: { reference: string; amount: string }[] }
+    const charged = Object.fromEntries(data.map(({ reference, amount }) => [reference, Number(amount)]))
+    const expected = videos.map(({ id, name, seconds }) => [
+      `video_${id}`,
+      expect.closeTo(-seconds * Number(demoVideos.find((video) => video.name === name)!.second), 9),
+    ])
+    expect(data).toHaveLength(demoVideos.length)
+    expect(charged).toEqual(Object.fromEntries(expected))
+    demo.signal("SIGINT")
+    expect(await demo.ended).toBe(0)
   })
 
   test("a port that is taken: exit code 2, no data left behind", async () => {
@@ -124,7 +181,7 @@ describe("demo", () => {
   const demoFolders = (): string[] => readdirSync(bench.folder).filter((name) => name.startsWith("tollgate-demo-"))
 
   async function shellText(command: string): Promise<string> {
-    const child = Bun.spawn(["bash", "-c", command], { stdout: "pipe", stderr: "ignore" })
+    const child = Bun.spawn(["bash", "-c", command], { cwd: bench.folder, stdout: "pipe", stderr: "ignore" })
     const text = await child.stdout.text()
     expect(await child.exited).toBe(0)
     return text

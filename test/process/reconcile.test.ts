@@ -80,14 +80,17 @@ describe.each([...engines])("beside a gateway on %s", (engine) => {
     const instance = await bench.start(["serve", "--port", "0", "--config", file, "--data", data], env)
     const load = startLoad(instance)
     const seen: number[] = []
-    for (let look = 1; look <= 3; look++) {
-      const before = load.counted.answers
-      await until(() => load.counted.answers > before + 50, 20_000)
-      const { code, out, err } = await bench.run(["reconcile", "--data", data], env)
-      expect([code, err, out]).toEqual([0, "", expect.stringMatching(clean)])
-      seen.push(Number(clean.exec(out)?.[2]))
+    try {
+      for (let look = 1; look <= 3; look++) {
+        const before = load.counted.answers
+        await until(() => load.counted.answers > before + 50, 20_000)
+        const { code, out, err } = await bench.run(["reconcile", "--data", data], env)
+        expect([code, err, out]).toEqual([0, "", expect.stringMatching(clean)])
+        seen.push(Number(clean.exec(out)?.[2]))
+      }
+    } finally {
+      await load.stop()
     }
-    await load.stop()
     expect(seen[0]).toBeGreaterThan(0)
     expect(seen[2]).toBeGreaterThan(seen[0]!)
     instance.signal("SIGTERM")

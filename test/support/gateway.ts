@@ -5,6 +5,7 @@ import { openGateway } from "../../src/app.ts"
 import { type Applied, applyConfig } from "../../src/catalog/apply.ts"
 import type { ConfigDocument, ModelConfig, RouteConfig, UpstreamConfig } from "../../src/config/document.ts"
 import type { CircuitState, Events } from "../../src/core/events.ts"
+import type { ResultsTarget } from "../../src/core/results-target.ts"
 import type { AttemptRecord, Story } from "../../src/core/story.ts"
 import type { TokenUsage } from "../../src/core/usage.ts"
 import { listen } from "../../src/http/server.ts"
@@ -39,11 +40,15 @@ export interface ToldStory extends Story {
 
 export const testKey = "sk-test-acme-0123456789"
 export const testAdminToken = "admin-token-0123456789"
-const masterKey = "test-master-key-0123456789abcdef0123456789"
+export const testMasterKey = "test-master-key-0123456789abcdef0123456789"
 
 export interface GatewayOptions {
   /** Whether results may be fetched from this machine, where the simulator is; true unless said. */
   readonly allowPrivateAddresses?: boolean
+  /** Where copies of videos are kept; nowhere unless said. */
+  readonly results?: ResultsTarget
+  /** Where callers reach it, as links say; where they called it unless said. */
+  readonly publicUrl?: string
 }
 
 export async function startGateway(
@@ -53,7 +58,7 @@ export async function startGateway(
 ): Promise<TestGateway> {
   const dataDir = mkdtempSync(join(tmpdir(), "tollgate-test-"))
   const store = await openStore(database ?? { kind: "sqlite", file: join(dataDir, "tollgate.db") })
-  const vault = openVault(masterKey)
+  const vault = openVault(testMasterKey)
   const recorded = recordEvents()
   await applyConfig(store, vault, withAccount(document), { prune: false })
   const gateway = await openGateway({
@@ -63,6 +68,8 @@ export async function startGateway(
     dataDir,
     adminToken: testAdminToken,
     allowPrivateAddresses: options.allowPrivateAddresses ?? true,
+    results: options.results ?? null,
+    publicUrl: options.publicUrl ?? null,
   })
   const listening = listen("127.0.0.1", 0, gateway.handle)
   return {

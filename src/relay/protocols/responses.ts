@@ -10,13 +10,13 @@ import { mebibyte, textOf, utf8 } from "../../lib/bytes.ts"
 import type { Edit } from "../../lib/json-bytes.ts"
 import type { CallCarriage, Protocol } from "../protocol.ts"
 import { ResponsesTap, responsesErrorFrame } from "../taps/responses.ts"
-import { overBridge, type Presentation } from "./bridged.ts"
+import { overBridge } from "./bridged.ts"
 import { spliced } from "./native.ts"
 
 const eventStream = "text/event-stream; charset=utf-8"
 
 /** The answer is a stream always, so a whole one is told as the events it would have been. */
-const asEvents: Presentation = (response) => ({ body: utf8(responseEvents(response)), contentType: eventStream })
+const asEvents = (response: JsonObject) => ({ body: utf8(responseEvents(response)), contentType: eventStream })
 
 const native: CallCarriage = {
   kind: "call",

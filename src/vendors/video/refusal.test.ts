@@ -20,9 +20,13 @@ test("a 5xx is a refusal only in the vendor's own words", () => {
 
 test("a time-out leaves open whether there is a job, in the vendor's own words too", () => {
   expect(notAccepted({ ...page, status: 504 }, { message: "too late" }).kind).toBe("unreadable")
-  expect(notAccepted(replyOf({ message: "too late" }, 500), { status: 504, message: "too late" }).kind).toBe(
-    "unreadable",
-  )
+  for (const [status, amountsTo] of [
+    [500, 504],
+    [504, 500],
+  ] as const) {
+    const error = { status: amountsTo, message: "too late" }
+    expect(notAccepted(replyOf({ message: "too late" }, status), error).kind).toBe("unreadable")
+  }
 })
 
 test("an error counts as what it amounts to, not by the status it comes with", () => {

@@ -15,6 +15,7 @@ export interface VendorError {
  */
 export function notAccepted(reply: Reply, error: VendorError | null): VideoSubmitted {
   const status = error?.status ?? reply.status
-  const certain = status >= 400 && (status < 500 || (error !== null && status !== 504))
+  const isLate = status === 504 || reply.status === 504
+  const certain = status >= 400 && (status < 500 || (error !== null && !isLate))
   return certain ? refusedBy({ ...reply, status }, error?.message) : unreadable(reply)
 }
