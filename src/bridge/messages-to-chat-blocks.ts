@@ -12,6 +12,8 @@ interface TextDraft {
   readonly kind: SaidKind
   /** What is still to be delivered. */
   pending: string
+  /** Nothing but white space has come so far. */
+  isBlank: boolean
   isOpen: boolean
 }
 
@@ -46,9 +48,14 @@ export class MessageBlocks {
 
   addText(kind: SaidKind, text: string): void {
     if (text === "") return
-    const last = this.#drafts.at(-1)
-    if (last?.kind === kind) last.pending += text
-    else this.#drafts.push({ kind, pending: text, isOpen: false })
+    let draft = this.#drafts.at(-1)
+    if (draft?.kind !== kind) {
+      draft = { kind, pending: "", isBlank: true, isOpen: false }
+      this.#drafts.push(draft)
+    }
+    draft.pending += text
+    // Each piece is looked at once: a model that has nothing left to say may go on with line ends for long.
+    draft.isBlank &&= text.trim() === ""
   }
 
   addCall(fragment: CallFragment): void {
@@ -128,7 +135,7 @@ function writeText(frames: MessageFrames, draft: TextDraft): void {
   if (draft.pending === "") return
   if (!draft.isOpen) {
     // The vendor refuses blank text when it is sent back, so it waits for something to go with.
-    if (draft.kind !== "thinking" && draft.pending.trim() === "") return
+    if (draft.kind !== "thinking" && draft.isBlank) return
     draft.isOpen = true
     frames.textStart(draft.kind === "thinking" ? "thinking" : "text")
   }

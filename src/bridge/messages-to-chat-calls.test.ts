@@ -124,6 +124,16 @@ const forms: readonly [form: string, pieces: readonly Piece[], calls: readonly C
   ],
   ["arguments that are a list", [fragment(0, "a", "f", "[1]"), fragment(1, "b", "f", "{}")], [f("a"), f("b")]],
   ["arguments that are no JSON", [fragment(0, "a", "f", "x = 1"), fragment(1, "b", "f", "{}")], [f("a"), f("b")]],
+  [
+    "empty arguments after proper ones",
+    [fragment(0, "a", "f", '{"x":1}'), fragment(1, "b", "f", "")],
+    [f("a", { x: 1 }), f("b")],
+  ],
+  [
+    "a list after proper arguments",
+    [fragment(0, "a", "f", '{"x":1}'), fragment(1, "b", "f", "[1]")],
+    [f("a", { x: 1 }), f("b")],
+  ],
   ["space before the arguments", [fragment(0, "a", "f", " \n"), fragment(0, null, null, "{}")], [f("a")]],
   ["a call that never gets a name", [fragment(0, "a", null, "{}"), fragment(1, "b", "f", "{}")], [f("b")]],
   ["pieces that say nothing", [fragment(0, null, null, null), fragment(1, "a", "f", "{}")], [f("a")]],
@@ -170,6 +180,13 @@ test("arguments go on piece by piece", () => {
   expect(stream.read(null, chunk(called(fragment(0, null, null, "yes"))))).toBe(
     `event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"yes"}}\n\n`,
   )
+})
+
+test("a piece that says nothing holds nothing up, nor do arguments that had to be mended", () => {
+  const stream = messagesToChat.stream(asked)
+  stream.read(null, chunk(called(fragment(0, null, null, null))))
+  stream.read(null, chunk(called(fragment(1, "a", "f", "[1]"))))
+  expect(stream.read(null, chunk(called(fragment(2, "b", "f", '{"x":'))))).toContain('"partial_json":"{\\"x\\":"')
 })
 
 test("text behind an unfinished call waits for it", () => {

@@ -3,6 +3,7 @@ import fc from "fast-check"
 import { asked } from "../../test/support/bridged-streams.ts"
 import {
   callDeltas,
+  chances,
   chunksOf,
   completions,
   cut,
@@ -28,7 +29,8 @@ function translate(chunks: readonly string[], random: () => number): string {
 
 test("however a completion is cut and mixed, the stream is valid and its message is that of the whole answer", () => {
   fc.assert(
-    fc.property(completions, dice, (completion, random) => {
+    fc.property(completions, chances, (completion, seed) => {
+      const random = dice(seed)
       const chunks = chunksOf(deltasOf(completion, random), completion, random)
       const { message } = checkMessages(translate(chunks, random))
       const answer = messagesToChat.answer(wholeAnswer(completion), asked)
@@ -40,7 +42,8 @@ test("however a completion is cut and mixed, the stream is valid and its message
 
 test("text, reasoning and calls all mixed: nothing is lost, and each kind keeps its order", () => {
   fc.assert(
-    fc.property(completions, dice, (completion, random) => {
+    fc.property(completions, chances, (completion, seed) => {
+      const random = dice(seed)
       // Marks instead of random words: a piece of white space alone, between two calls, would be dropped by design.
       const reasoning = Array.from(completion.reasoning, (_, at) => ({ reasoning: `r${at}` }))
       const text = Array.from(completion.text, (_, at) => ({ content: `t${at}` }))
@@ -65,7 +68,8 @@ test("text, reasoning and calls all mixed: nothing is lost, and each kind keeps 
 
 test("cut off anywhere, what was told so far is a valid beginning and no end", () => {
   fc.assert(
-    fc.property(completions, dice, (completion, random) => {
+    fc.property(completions, chances, (completion, seed) => {
+      const random = dice(seed)
       const stream = messagesToChat.stream(asked)
       let told = ""
       for (const delta of deltasOf(completion, random)) {

@@ -97,6 +97,13 @@ test("vector 61: text goes on as it comes", () => {
   )
 })
 
+test("vector 61: the last block is closed with the finish, the message only at the end", () => {
+  const { stream } = begin([chunk({ content: "He" })])
+  expect(typesOf(stream.read(null, finish("stop")))).toEqual(["content_block_stop"])
+  expect([stream.read(null, usage(5, 2)), stream.read(null, done)]).toEqual(["", ""])
+  expect(typesOf(stream.closing(null))).toEqual(["message_delta", "message_stop"])
+})
+
 test("vector 62: the signature comes directly before the end of the thinking", () => {
   const { events, message } = translate([chunk({ reasoning_content: "r" }), chunk({ content: "a" }), finish("stop")])
   const stop = events.findIndex(({ type, index }) => type === "content_block_stop" && index === 0)
@@ -199,6 +206,11 @@ test.each([...silent])("%s makes no event and is no beginning", (_, data) => {
   expect([stream.read(null, data), stream.begun, stream.complete]).toEqual(["", false, false])
   stream.read(null, hello[0]!)
   expect(stream.read(null, data)).toBe("")
+})
+
+test("chunks are progress, what is none of the protocol is not", () => {
+  const { stream } = begin([role, chunk({}), usage(5, 2), "nonsense", JSON.stringify({ id: "x" }), done])
+  expect(stream.progress).toBe(3)
 })
 
 test("vector 77: log probabilities are ignored", () => {
@@ -337,6 +349,8 @@ describe("text", () => {
       [chunk({ content: "Well" }), chunk({ refusal: "n" }), chunk({ refusal: "o" })],
       ["T0:Well", "T1:no"],
     ],
+    ["reasoning beside text comes first", [chunk({ content: "a", reasoning: "r" })], ["K0:r", "T1:a"]],
+    ["reasoning_content beside text comes first", [chunk({ content: "a", reasoning_content: "r" })], ["K0:r", "T1:a"]],
     ["reasoning under both names is told once", [chunk({ reasoning: "r", reasoning_content: "r" })], ["K0:r"]],
     [
       "reasoning that comes back has a block of its own",

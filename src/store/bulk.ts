@@ -11,8 +11,16 @@ export interface BulkTable {
   readonly end?: string
 }
 
-/** Rows per statement, largest first: any number of rows takes few statements, of few different texts. */
-const rowCounts = [64, 32, 16, 8, 4, 2, 1]
+const mostRows = 64
+
+/**
+ * How many rows the next statement takes. A statement is a way to Postgres and back, so there it takes all it can; SQLite
+ * is at hand and keeps only so many statements prepared, so there few texts serve any number of rows.
+ */
+function rowsAtOnce(engine: Engine, left: number): number {
+  const most = Math.min(left, mostRows)
+  return engine === "postgres" ? most : 2 ** Math.floor(Math.log2(most))
+}
 
 /**
  * Makes a function that inserts rows, given as the values of one row after the other. Writing SQL takes longer than
@@ -32,13 +40,12 @@ export function bulkInsert(table: BulkTable): (trx: Writer, values: readonly Sql
 
   return async (trx, values) => {
     const engine = engineOf(trx)
-    let at = 0
-    for (const rows of rowCounts) {
-      const size = rows * width
-      for (; values.length - at >= size; at += size) {
-        const parameters = values.length === size ? values : values.slice(at, at + size)
-        await trx.executeQuery({ ...queryFor(engine, rows), parameters })
-      }
+    for (let at = 0; at < values.length; ) {
+      const rows = rowsAtOnce(engine, (values.length - at) / width)
+      const end = at + rows * width
+      const parameters = at === 0 && end === values.length ? values : values.slice(at, end)
+      await trx.executeQuery({ ...queryFor(engine, rows), parameters })
+      at = end
     }
   }
 }
