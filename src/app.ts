@@ -110,6 +110,7 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     snapshot: catalog.current,
     credential: relay.credential,
     digest: vault.digest,
+    charges: parts.billing ?? true,
     balanceChanged: books.balanceChanged,
   }
   const poller = await openPoller(video)

@@ -26,6 +26,8 @@ export interface VideoParts extends StoryParts {
   credential(upstream: Upstream): Credential
   /** Recognises a credential without keeping it. */
   digest(secret: string): string
+  /** False: nothing is charged. */
+  readonly charges: boolean
   /** An account's balance was changed by a job. */
   balanceChanged(accountId: string): void
 }

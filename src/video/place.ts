@@ -11,6 +11,7 @@ import { Itinerary, type RoutingView, type Step } from "../routing/itinerary.ts"
 import { isUnavailable } from "../store/errors.ts"
 import { failJob } from "../store/job-settlement.ts"
 import { acceptJob, dropJob, insertJob, leaveInDoubt, moveJob } from "../store/jobs.ts"
+import { writeTogether } from "../store/shared-commits.ts"
 import { Unreachable, type VendorReply } from "../upstream/client.ts"
 import type { Credential } from "../upstream/credentials.ts"
 import { blankHeaders, clientHeaders } from "../upstream/headers.ts"
@@ -126,7 +127,9 @@ class Placing {
   /** No vendor took it: it never was. */
   async giveUp(): Promise<void> {
     // Where the database is away just now, a look will find that there is nothing to it.
-    if (this.#written) await dropJob(this.#house.store.db, this.#draft.id, this.#draft.fence).catch(() => false)
+    if (!this.#written) return
+    const { id, fence } = this.#draft
+    await writeTogether(this.#house.store, (db) => dropJob(db, id, fence)).catch(() => false)
   }
 
   #timeLeft({ upstream }: Route): number {
@@ -180,13 +183,13 @@ class Placing {
   }
 
   async #write(job: VideoJob): Promise<void> {
-    const { db } = this.#house.store
+    const { store } = this.#house
     if (this.#written) {
-      await moveJob(db, job.id, job.fence, job.route, job.attempts)
+      await writeTogether(store, (db) => moveJob(db, job.id, job.fence, job.route, job.attempts))
       return
     }
     const leaseUntil = Date.now() + this.#longestSubmit() + submitLeaseMs
-    await insertJob(db, job, { owner: this.#house.instanceId, leaseUntil })
+    await writeTogether(store, (db) => insertJob(db, job, { owner: this.#house.instanceId, leaseUntil }))
     this.#written = true
   }
 
@@ -200,30 +203,32 @@ class Placing {
       answer = await side.call(submit.call, signal, { once: true })
     } catch (error) {
       if (error instanceof Unreachable && error.unsent) return failure("unreachable", error.reason)
-      return { kind: "doubt", why: error instanceof Error ? error.message : String(error) }
+      return { kind: "doubt", why: side.blank(error instanceof Error ? error.message : String(error)) }
     }
     credential.report(answer.reply.status)
     const submitted = side.vendor.readSubmit(answer.reply, side.context)
-    if (submitted.kind === "unreadable") return { kind: "doubt", why: submitted.why }
-    return submitted.kind === "accepted" ? submitted : refusal(submitted, answer, credential.secret)
+    if (submitted.kind === "unreadable") return { kind: "doubt", why: side.blank(submitted.why) }
+    if (submitted.kind === "accepted") return { ...submitted, status: answer.reply.status }
+    return refusal({ ...submitted, message: side.blank(submitted.message) }, answer, side.secrets)
   }
 
   async #placed(job: VideoJob, outcome: Accepted | Doubt, { vendor }: VendorSide): Promise<Placed> {
-    const { db } = this.#house.store
-    const { attempts } = job
+    const { store } = this.#house
+    const { id, fence, attempts } = job
     const now = Date.now()
     const nextLookAt = now + Math.max(firstLookMs, vendor.leastPollMs ?? 0)
     if (outcome.kind === "accepted") {
       const { ref, vendorId } = outcome
       const accepted = { ref, vendorId, route: job.route, attempts, submittedAt: now, nextLookAt }
-      await untilWritten(() => acceptJob(db, job.id, job.fence, accepted))
+      await untilWritten(() => writeTogether(store, (db) => acceptJob(db, id, fence, accepted)))
       return { kind: "placed", job: { ...job, state: "queued" } }
     }
     if (vendor.locate === undefined) {
-      const { id, fence } = job
+      await writeTogether(store, (db) => moveJob(db, id, fence, job.route, attempts))
       await failJob(this.#house.store, { id, fence, finishedAt: now, error: doubtText, trouble: outcome.why })
     } else {
-      await leaveInDoubt(db, job.id, job.fence, { nextLookAt, trouble: outcome.why, attempts })
+      const doubt = { nextLookAt, trouble: outcome.why, attempts }
+      await writeTogether(store, (db) => leaveInDoubt(db, id, fence, doubt))
     }
     return { kind: "placed", job }
   }
@@ -266,7 +271,7 @@ interface Prepared {
   readonly credential: Credential
 }
 
-type Accepted = Extract<VideoSubmitted, { kind: "accepted" }>
+type Accepted = Extract<VideoSubmitted, { kind: "accepted" }> & { readonly status: number }
 /** Nobody knows whether the vendor has the job. */
 interface Doubt {
   readonly kind: "doubt"
@@ -278,19 +283,22 @@ type Outcome = Accepted | Doubt | Failure
 function refusal(
   refused: Extract<VideoSubmitted, { kind: "refused" }>,
   answer: VendorReply,
-  secret: string | null,
+  secrets: readonly string[],
 ): Failure {
-  const body = secret === null ? answer.bytes : blankOut(answer.bytes, secret, "***")
+  const body = secrets.reduce((bytes, secret) => blankOut(bytes, secret, "***"), answer.bytes)
+  const headers = secrets.reduce(blankHeaders, clientHeaders(answer.headers))
   return {
     ...failure("status", `${refused.status} ${refused.message}`),
-    answer: { status: refused.status, headers: blankHeaders(clientHeaders(answer.headers), secret), body },
+    answer: { status: refused.status, headers, body },
   }
 }
 
 function closeRecord(record: AttemptRecord, outcome: Outcome, startedAt: number): void {
   record.endedAt = performance.now() - startedAt
-  if (outcome.kind === "accepted") record.outcome = "answered"
-  else if (outcome.kind === "doubt") {
+  if (outcome.kind === "accepted") {
+    record.outcome = "answered"
+    record.status = outcome.status
+  } else if (outcome.kind === "doubt") {
     record.outcome = "in_doubt"
     record.detail = outcome.why
   } else {

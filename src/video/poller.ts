@@ -17,11 +17,20 @@ const renewEveryMs = 10_000
 const mostPerUpstream = 256
 const mostPerClaim = 128
 
-/** Looks are written down together, this often. */
+/** Looks are written down together, this often; less often while the database is away. */
 const writeEveryMs = 25
+const writeAgainMs = 500
 
 /** The time until the next look: it grows from look to look, and no two jobs keep in step. */
 const polling = { firstMs: 2000, growth: 1.3, mostMs: 15_000, jitter: 0.1 } as const
+
+/** A verdict that could not be written down is asked for again. */
+const databaseAway = {
+  kind: "goes_on",
+  state: "queued",
+  trouble: "the database was away when the job had ended",
+  missingSince: null,
+} as const
 
 /** How long an instance that ends waits for looks that have begun. */
 const farewellMs = 5000
@@ -42,7 +51,11 @@ class Pool {
   readonly #house: VideoParts
   readonly #stopping = new AbortController()
   readonly #busy = new Map<string, number>()
+  /** Upstreams of which more is due than there was room for. */
+  readonly #crowded = new Set<string>()
   readonly #inHand = new Map<string, Promise<void>>()
+  /** How often jobs that are done could not be ended here. */
+  readonly #tries = new Map<string, number>()
   #looks: Look[] = []
   #writing: Promise<void> | null = null
   #writeTimer: Timer | null = null
@@ -68,6 +81,7 @@ class Pool {
   }
 
   readonly #tick = (): void => {
+    clearTimeout(this.#tickTimer)
     this.#ticking = this.#claim()
       .catch((error: unknown) => {
         if (!isUnavailable(error)) this.#house.events.internalError("poller", error)
@@ -82,14 +96,16 @@ class Pool {
   async #claim(): Promise<void> {
     const { store, instanceId } = this.#house
     for (const upstreamId of (await dueUpstreams(store.db, Date.now())).keys()) {
+      this.#crowded.add(upstreamId)
       for (;;) {
-        const room = mostPerUpstream - (this.#busy.get(upstreamId) ?? 0)
-        const limit = Math.min(room, mostPerClaim)
+        const limit = Math.min(this.#roomAt(upstreamId), mostPerClaim)
         if (limit <= 0 || this.#stopping.signal.aborted) break
         const now = Date.now()
         const jobs = await claimDue(store, { owner: instanceId, now, leaseUntil: now + leaseMs, upstreamId, limit })
         for (const job of jobs) this.#take(job)
-        if (jobs.length < limit) break
+        if (jobs.length === limit) continue
+        this.#crowded.delete(upstreamId)
+        break
       }
     }
   }
@@ -99,14 +115,27 @@ class Pool {
     this.#busy.set(upstreamId, (this.#busy.get(upstreamId) ?? 0) + 1)
     const work = this.#attend(job)
       .catch((error: unknown) => {
-        // The claim runs out by itself, and someone looks again.
-        if (!isUnavailable(error)) this.#house.events.internalError(job.requestId, error)
+        // Otherwise the claim runs out by itself, and someone looks again.
+        if (isUnavailable(error)) this.#goesOn(job, databaseAway)
+        else this.#house.events.internalError(job.requestId, error)
       })
       .finally(() => {
-        this.#inHand.delete(job.id)
+        // After a long standstill the same job may be in hand again, under a new claim.
+        if (this.#inHand.get(job.id) === work) this.#inHand.delete(job.id)
         this.#busy.set(upstreamId, this.#busy.get(upstreamId)! - 1)
+        this.#refill(upstreamId)
       })
     this.#inHand.set(job.id, work)
+  }
+
+  #roomAt(upstreamId: string): number {
+    return mostPerUpstream - (this.#busy.get(upstreamId) ?? 0)
+  }
+
+  /** What waits for room is not left waiting for the next tick as well. */
+  #refill(upstreamId: string): void {
+    if (!this.#crowded.has(upstreamId) || this.#roomAt(upstreamId) < mostPerClaim) return
+    if (this.#ticking === null && !this.#stopping.signal.aborted) this.#tick()
   }
 
   async #attend(job: VideoJob): Promise<void> {
@@ -114,8 +143,11 @@ class Pool {
     const sight = await lookAt(job, this.#house, stop)
     if (sight.kind === "failed") return fail(job, sight, this.#house)
     if (sight.kind === "goes_on") return this.#goesOn(job, sight)
-    const finished = await finish(job, sight, this.#house, stop)
+    const tries = this.#tries.get(job.id) ?? 0
+    this.#tries.delete(job.id)
+    const finished = await finish(job, sight, this.#house, stop, tries)
     if (finished.kind === "over") return
+    this.#tries.set(job.id, tries + 1)
     const { trouble } = finished
     this.#goesOn(job, { kind: "goes_on", state: "in_progress", trouble, missingSince: null })
   }
@@ -135,12 +167,18 @@ class Pool {
     if (looks.length === 0) return
     this.#writing = saveLooks(this.#house.store, looks).then(
       () => {},
-      // What cannot be written is looked at again when its claim has run out.
       (error: unknown) => {
-        if (!isUnavailable(error)) this.#house.events.internalError("poller", error)
+        if (isUnavailable(error)) this.#writeLater(looks)
+        else this.#house.events.internalError("poller", error)
       },
     )
     await this.#writing
+  }
+
+  /** While the database is away looks are kept for it; claims that run out meanwhile make them void. */
+  #writeLater(looks: readonly Look[]): void {
+    this.#looks.unshift(...looks)
+    if (!this.#stopping.signal.aborted) this.#writeTimer ??= setTimeout(() => this.#flush(), writeAgainMs)
   }
 
   #renew(): void {

@@ -14,6 +14,8 @@ export interface VendorSide {
   readonly call: VendorLine
   /** The headers that carry the credential to an address; null where it may not go there. */
   credentialFor(address: string): Record<string, string> | null
+  /** The credential as it is configured and as it is sent. */
+  readonly secrets: readonly string[]
   /** A text of the vendor's without our credential in it. */
   blank(text: string): string
 }
@@ -37,6 +39,7 @@ export function sideFor(
   const vendor = videoVendors.get(upstream.vendor.name)!
   const signed = secret === null ? null : (vendor.sign?.(secret, Date.now()) ?? secret)
   const headers = upstreamHeaders(caller, upstream, "video", signed, "application/json")
+  const secrets = [secret, signed].flatMap((word) => (word === null || word === "" ? [] : [word]))
   const carries = (address: string): boolean => mayCarryCredential(address, route.baseUrl, vendor.hosts)
   return {
     vendor,
@@ -48,8 +51,8 @@ export function sideFor(
       withImage,
     },
     call: vendorLine({ headers, carries, allowPrivate: mayFetchPrivate(parts) }),
-    blank: (text) =>
-      [secret, signed].reduce<string>((clean, word) => (word ? clean.replaceAll(word, "***") : clean), text),
+    secrets,
+    blank: (text) => secrets.reduce((clean, word) => clean.replaceAll(word, "***"), text),
     credentialFor: (address) => (carries(address) ? headers : null),
   }
 }

@@ -15,6 +15,8 @@ type View = Record<string, unknown>
 /** How long telling a vendor to stop may take; nobody waits for it. */
 const cancelMs = 10_000
 
+const looksLikeId = /^[0-9a-f-]{36}$/
+
 /** What callers can do with video jobs. Jobs of others are as unknown as those that never were. */
 export interface VideoApi {
   submit(call: Call): Promise<View | Response>
@@ -36,8 +38,14 @@ export function videoApi(parts: VideoParts): VideoApi {
   const view = (job: VideoJob, request: Request): View =>
     jobView(job, parts.publicUrl ?? new URL(request.url).origin, parts.links)
 
-  async function jobOf(accountId: string, id: string): Promise<VideoJob> {
-    const job = await findJob(db, accountId, id)
+  /** What does not look like an id is not looked up: not every text is one that a database can be asked for. */
+  const found = async (accountId: string | null, id: string): Promise<VideoJob | null> => {
+    if (!looksLikeId.test(id)) return null
+    return accountId === null ? findSignedJob(db, id) : findJob(db, accountId, id)
+  }
+
+  async function jobOf(accountId: string | null, id: string): Promise<VideoJob> {
+    const job = await found(accountId, id)
     if (job === null) throw unknownJob()
     return job
   }
@@ -49,29 +57,30 @@ export function videoApi(parts: VideoParts): VideoApi {
     },
     show: async (accountId, id, request) => view(await jobOf(accountId, id), request),
     async list(accountId, { limit, after }, request) {
-      const last = after === null ? null : await findJob(db, accountId, after)
+      const last = after === null ? null : await found(accountId, after)
       if (after !== null && last === null)
         throw new GatewayError("invalid_parameter", "after: must be the id of a job of yours")
-      const found = await listJobs(db, accountId, last, limit + 1)
-      const data = found.slice(0, limit).map((job) => view(job, request))
+      const jobs = await listJobs(db, accountId, last, limit + 1)
+      const data = jobs.slice(0, limit).map((job) => view(job, request))
       const ids = data.map(({ id }) => id)
       return {
         object: "list",
         data,
         first_id: ids[0] ?? null,
         last_id: ids.at(-1) ?? null,
-        has_more: found.length > limit,
+        has_more: jobs.length > limit,
       }
     },
     async remove(accountId, id) {
       const job = await jobOf(accountId, id)
       if (!isOver(job.state)) stop(job, parts)
       await hideJob(db, accountId, id)
+      // What is left of it then is the operator's to clear away; the caller has done all that callers can.
+      if (job.resultKept) await parts.results?.delete(id).catch(() => {})
       return { id, object: "video.generation.job", deleted: true }
     },
     async content(accountId, id, request) {
-      const job = accountId === null ? await findSignedJob(db, id) : await findJob(db, accountId, id)
-      if (job === null) throw unknownJob()
+      const job = await jobOf(accountId, id)
       const { method, headers, signal } = request
       const ask = { method: method === "HEAD" ? "HEAD" : "GET", range: headers.get("range"), signal } as const
       return contentResponse(job, ask, {

@@ -89,7 +89,7 @@ export function filmHouse(bench: Workbench, options: FilmHouseOptions): FilmHous
     },
     books: () =>
       reading(target, async (db) => ({
-        jobs: (await db.selectFrom("jobs").selectAll().orderBy("created_at").execute()).map(jobOf),
+        jobs: (await db.selectFrom("jobs").selectAll().orderBy("created_at").orderBy("id").execute()).map(jobOf),
         lines: await Array.fromAsync(allLines(db)),
       })),
     job: (id) =>

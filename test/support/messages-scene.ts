@@ -1,5 +1,5 @@
 import { expect } from "bun:test"
-import type { Behaviour, BehaviourOf } from "../../simulator/behaviour.ts"
+import type { Behaviour } from "../../simulator/behaviour.ts"
 import type { Simulator } from "../../simulator/simulator.ts"
 import type { UpstreamConfig } from "../../src/config/document.ts"
 import type { TestGateway } from "./gateway.ts"
@@ -33,7 +33,7 @@ export const waysAndModes = ways.flatMap((way) => [
 export interface Said {
   readonly text?: string
   readonly thinking?: string
-  readonly toolCalls?: BehaviourOf<"chat">["toolCalls"]
+  readonly toolCalls?: readonly Readonly<{ id?: string; name: string; arguments: string }>[]
   readonly gapMs?: number
   readonly chunks?: number
 }
