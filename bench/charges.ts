@@ -17,6 +17,12 @@ type Engine = (typeof ENGINES)[number]
 /** A comparison of two close numbers takes more rounds than one of a number with a floor far below it. */
 const ROUNDS_FOR_EACH = 2
 
+/**
+ * Enough callers to keep all three busy. With few of them the charged ones wait for the disk, and a gateway that waits wakes
+ * up more often for each request, which is the cost of waiting and not of charging.
+ */
+const CONNECTIONS = 128
+
 /** The same number for all: a slower one would otherwise be warm later, and idle for more of each request. */
 function upTo(requests: number): (sent: number) => boolean {
   return (sent) => sent < requests
@@ -80,7 +86,8 @@ async function compare(effort: Effort, scene: ChargeScene, server: PostgresServe
     await enter("sqlite", {}),
     await enter("postgres", database),
   ]
-  for (const { running } of entrants) await measureAnswers(PRODUCT_PATH, running, upTo(effort.warmUp.charged))
+  for (const { running } of entrants)
+    await measureAnswers(PRODUCT_PATH, running, upTo(effort.warmUp.charged), CONNECTIONS)
   for (let round = 1; round <= effort.rounds * ROUNDS_FOR_EACH; round++) {
     for (const entrant of entrants) await measureOnce(round, entrant)
   }
@@ -98,7 +105,12 @@ async function compare(effort: Effort, scene: ChargeScene, server: PostgresServe
 
   async function measureOnce(round: number, { name, running, micros }: Entrant): Promise<void> {
     const serverBefore = cpuMicrosEver(server.pid())
-    const { micros: spent, tally } = await measureAnswers(PRODUCT_PATH, running, upTo(effort.round.charged))
+    const { micros: spent, tally } = await measureAnswers(
+      PRODUCT_PATH,
+      running,
+      upTo(effort.round.charged),
+      CONNECTIONS,
+    )
     micros.push(spent / tally.answers)
     const serverSpent = (cpuMicrosEver(server.pid()) - serverBefore) / tally.answers
     const apart = name === "postgres" ? `; the Postgres server ${serverSpent.toFixed(1)} µs` : ""

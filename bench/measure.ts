@@ -52,12 +52,17 @@ const expectedAnswer = Buffer.from(answerJson)
 const expectedStream = Buffer.from(streamEvents.join(""))
 
 /** What requests for plain answers cost a target. */
-export async function measureAnswers(path: string, running: Running, mayAsk: Load["mayAsk"]): Promise<Cost> {
+export async function measureAnswers(
+  path: string,
+  running: Running,
+  mayAsk: Load["mayAsk"],
+  connections = REQUEST_CONNECTIONS,
+): Promise<Cost> {
   return costOf(running, {
     url: running.url,
     request: requestBytes(path, ANSWER_MODEL, false),
     expected: expectedAnswer,
-    connections: REQUEST_CONNECTIONS,
+    connections,
     mayAsk,
   })
 }
