@@ -14,6 +14,15 @@ const bin = (name: string): string => join(root, "node_modules", ".bin", name)
 /** Tests that load the machine run alone at the end, so that they disturb no other's time-outs. */
 const heavy = ["test/heavy"]
 
+/** Tests that mostly wait, for real minutes or for processes to come back, begin first and leave the processors to others. */
+const patient = [
+  "test/crash",
+  "test/fault/recovery",
+  "test/endpoints/model-list-window",
+  "test/fault/circuit",
+  "test/video",
+]
+
 interface Outcome {
   readonly passed: number
   readonly failed: number
@@ -82,14 +91,18 @@ for (const program of [postgresProgram, redisProgram]) await ensureInstalled(pro
 
 const filters = process.argv.slice(2)
 const files = testFiles(filters)
-const isHeavy = (file: string): boolean => heavy.some((folder) => file.startsWith(folder))
+const isIn = (places: readonly string[]) => (file: string) => places.some((place) => file.startsWith(place))
+const isHeavy = isIn(heavy)
+const isPatient = isIn(patient)
+const quick = files.filter((file) => !isHeavy(file) && !isPatient(file))
 const outcomes = [
   ...(filters.length === 0 ? await inParallel(checks, 2, check) : []),
-  ...(await inParallel(
-    files.filter((file) => !isHeavy(file)),
-    Math.max(2, availableParallelism()),
-    runFile,
-  )),
+  ...(
+    await Promise.all([
+      inParallel(files.filter(isPatient), 3, runFile),
+      inParallel(quick, Math.max(2, availableParallelism()), runFile),
+    ])
+  ).flat(),
   ...(await inParallel(files.filter(isHeavy), 1, runFile)),
 ]
 const passed = outcomes.reduce((sum, outcome) => sum + outcome.passed, 0)

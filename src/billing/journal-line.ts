@@ -84,6 +84,16 @@ export function readRecord(json: string): RequestRecord | null {
   return success ? data : null
 }
 
+/** A record that the database will never take, as a line of its own file, for a person to read. */
+export function writeSetAside(record: RequestRecord, why: string): string {
+  return `${JSON.stringify({ why, record: JSON.parse(writeRecord(record)) })}\n`
+}
+
+/** Reads what `writeSetAside` wrote, without its newline; null where that is no record any more. */
+export function readSetAside(line: string): RequestRecord | null {
+  return readRecord(JSON.stringify(parseObject(line)?.record ?? null))
+}
+
 const newline = 0x0a
 /** Eight hexadecimal digits and a space. */
 const checksumLength = 9

@@ -38,6 +38,16 @@ export function journalFiles(root: string): readonly string[] {
   return slotsIn(root).flatMap((folder) => filesOf(folder).map(({ file }) => file))
 }
 
+/** The files of what was set aside in all slots; some may not be there. */
+export function setAsideFiles(root: string): readonly string[] {
+  return existsSync(root) ? slotsIn(root).map(setAsideFile) : []
+}
+
+/** Where the slot in a folder keeps the records that the database will never take. */
+export function setAsideFile(folder: string): string {
+  return join(folder, "unposted.log")
+}
+
 function slotsIn(root: string): readonly string[] {
   return readdirSync(root)
     .filter((name) => slotName.test(name))

@@ -1,13 +1,12 @@
-import { join } from "node:path"
 import type { RequestRecord } from "../core/request-record.ts"
 import { mebibyte, utf8 } from "../lib/bytes.ts"
 import { appendToFile } from "../lib/durable-files.ts"
 import { oneAtATime } from "../lib/turns.ts"
 import { Backlog } from "./journal-backlog.ts"
-import { writeLine, writeRecord } from "./journal-line.ts"
+import { writeLine, writeSetAside } from "./journal-line.ts"
 import { recoverSegments } from "./journal-recovery.ts"
 import { Segment } from "./journal-segment.ts"
-import { claimAbandonedSlot, claimFreeSlot, otherSlots, type Slot } from "./journal-slots.ts"
+import { claimAbandonedSlot, claimFreeSlot, otherSlots, type Slot, setAsideFile } from "./journal-slots.ts"
 
 /** Records that could not reach the database, kept on the local disk in the order they came. */
 export interface Journal {
@@ -95,8 +94,7 @@ class DiskJournal implements Journal {
   setAside(record: RequestRecord, why: string): Promise<void> {
     return this.#whileOpen(async () => {
       const { folder } = await this.#ownSlot()
-      const line = `${JSON.stringify({ why, record: JSON.parse(writeRecord(record)) })}\n`
-      await appendToFile(join(folder, "unposted.log"), utf8(line))
+      await appendToFile(setAsideFile(folder), utf8(writeSetAside(record, why)))
     })
   }
 

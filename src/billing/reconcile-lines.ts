@@ -1,5 +1,6 @@
 import { chargeFor } from "../core/price.ts"
 import { dollarsOf } from "../lib/money.ts"
+import { jobIdIn } from "../store/ledger.ts"
 import type { Books, FoundLine } from "../store/reconcile-reads.ts"
 import type { LineKind } from "../store/schema.ts"
 import { accountPlace, type Difference, inPages, isRequestReference, type Report, rowsAtOnce } from "./differences.ts"
@@ -13,7 +14,7 @@ interface Chain {
   sum: bigint
 }
 
-/** Checks every ledger line by itself, after the one before it and against its request; returns how many there are. */
+/** Checks every ledger line by itself, after the one before it and against its request or job; returns how many there are. */
 export async function reconcileLines(books: Books, usage: ExpectedUsage, report: Report): Promise<number> {
   const endChain = (chain: Chain) => report(() => accountPlace(books, chain.accountId), wrongSum(chain))
   let lines = 0
@@ -38,6 +39,7 @@ export async function reconcileLines(books: Books, usage: ExpectedUsage, report:
     for (const line of await linesWithoutRequest(books, page)) {
       report(() => placeOf(books, line), { expected: "its request", found: "none" })
     }
+    await reconcileWithJobs(books, page, report)
     lines += page.length
   }
   if (chain !== undefined) endChain(chain)
@@ -107,4 +109,20 @@ async function linesWithoutRequest(books: Books, page: readonly FoundLine[]): Pr
   if (ofRequests.length === 0) return []
   const kept = await books.requestsAmong(ofRequests.map(({ reference }) => reference))
   return ofRequests.filter(({ reference }) => !kept.has(reference))
+}
+
+/** Jobs stay as long as lines do. Whatever kind of line it is, nothing else may have the reference of a job's charge. */
+async function reconcileWithJobs(books: Books, page: readonly FoundLine[], report: Report): Promise<void> {
+  const ofJobs = page.flatMap((line) => {
+    const jobId = jobIdIn(line.reference)
+    return jobId === null ? [] : [{ line, jobId }]
+  })
+  if (ofJobs.length === 0) return
+  const states = await books.jobsAmong(ofJobs.map(({ jobId }) => jobId))
+  for (const { line, jobId } of ofJobs) {
+    const state = states.get(jobId)
+    if (state === "completed") continue
+    const found = state === undefined ? "none" : `one that is ${state}`
+    report(() => placeOf(books, line), { expected: "its completed video job", found })
+  }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { nothingMeasured } from "../core/measured.ts"
-import type { Books, FoundLine, FoundRequest, PostedCharge, StoredUsage } from "../store/reconcile-reads.ts"
+import { jobReference } from "../store/ledger.ts"
+import type { Books, FoundJob, FoundLine, FoundRequest, PostedCharge, StoredUsage } from "../store/reconcile-reads.ts"
 import { reconcile } from "./reconcile.ts"
 
 const tenCents = 100_000_000n
@@ -8,22 +9,29 @@ const tenCents = 100_000_000n
 interface Rows {
   readonly lines?: readonly FoundLine[]
   readonly requests?: readonly FoundRequest[]
+  readonly jobs?: readonly FoundJob[]
   readonly hours?: readonly StoredUsage[]
   readonly days?: readonly StoredUsage[]
   readonly requestsKeptSince?: number
 }
 
-async function differencesIn({ lines = [], requests = [], hours = [], days = [], requestsKeptSince = 0 }: Rows) {
+async function differencesIn(rows: Rows) {
+  const { lines = [], requests = [], jobs = [], hours = [], days = [], requestsKeptSince = 0 } = rows
   const asked: number[] = []
   const books: Books = {
     accounts: new Map([["a1", "acme"]]),
     requestsKeptSince,
     lines: () => streamOf(lines),
     requests: () => streamOf(requests),
+    jobs: () => streamOf(jobs),
     usage: (span) => streamOf(span === "hour" ? hours : days),
     async requestsAmong(ids) {
       asked.push(ids.length)
       return new Set(requests.map(({ id }) => id).filter((id) => ids.includes(id)))
+    },
+    async jobsAmong(ids) {
+      asked.push(ids.length)
+      return new Map(jobs.filter(({ id }) => ids.includes(id)).map(({ id, state }) => [id, state]))
     },
     async chargesAmong(references): Promise<readonly PostedCharge[]> {
       asked.push(references.length)
@@ -115,7 +123,7 @@ test("many more rows than are looked at together: nothing is lost between, and l
     days: [usage(count, count)],
   })
   expect(told).toEqual([])
-  expect(reconciled).toEqual({ accounts: 1, lines: count, requests: count, hours: 1, differences: 0 })
+  expect(reconciled).toEqual({ accounts: 1, lines: count, requests: count, jobs: 0, hours: 1, differences: 0 })
   expect(Math.max(...asked)).toBeLessThanOrEqual(500)
   expect(asked.reduce((sum, each) => sum + each, 0)).toBe(2 * count)
 })
@@ -184,6 +192,70 @@ test.each([
     days: rows,
   })
   expect(told).toEqual([])
+})
+
+describe("video jobs", () => {
+  const jobId = (n: number) => `019a0000-0000-7000-8000-${String(n).padStart(12, "0")}`
+  const job = (n: number, changes: Partial<FoundJob> = {}): FoundJob => ({
+    id: jobId(n),
+    accountId: "a1",
+    state: "completed",
+    charge: tenCents,
+    ...changes,
+  })
+  const film = (n: number, changes: Partial<FoundLine> = {}) =>
+    charge(n, { reference: jobReference(jobId(n)), ...changes })
+
+  test("many more than are looked at together: nothing is lost between, and lookups stay small", async () => {
+    const count = 1700
+    const { told, asked, reconciled } = await differencesIn({
+      lines: numbers(count).map((n) => film(n)),
+      jobs: numbers(count).map((n) => job(n)),
+      hours: [usage(0, count)],
+      days: [usage(0, count)],
+    })
+    expect(told).toEqual([])
+    expect(reconciled).toEqual({ accounts: 1, lines: count, requests: 0, jobs: count, hours: 1, differences: 0 })
+    expect(Math.max(...asked)).toBeLessThanOrEqual(500)
+    expect(asked.reduce((sum, each) => sum + each, 0)).toBe(2 * count)
+  })
+
+  test("a wrong one is told wherever it stands in the stream", async () => {
+    for (const wrong of [1, 499, 500, 501, 1000, 1100]) {
+      const { told } = await differencesIn({
+        lines: numbers(1100).map((n) => film(n)),
+        jobs: numbers(1100).map((n) => job(n, n === wrong ? { charge: 0n } : {})),
+        hours: [usage(0, 1100)],
+        days: [usage(0, 1100)],
+      })
+      expect(told).toEqual([
+        `account "acme", video job "${jobId(wrong)}": expected no ledger line, because it is not charged, ` +
+          `found line ${wrong} of -0.1 on account "acme"`,
+      ])
+    }
+  })
+
+  test("one charged twice is told with both lines", async () => {
+    const { told } = await differencesIn({
+      lines: [film(1), charge(2, { reference: jobReference(jobId(1)) })],
+      jobs: [job(1)],
+      hours: [usage(0, 2)],
+      days: [usage(0, 2)],
+    })
+    expect(told).toEqual([
+      `account "acme", video job "${jobId(1)}": expected one ledger line of -0.1 on account "acme", ` +
+        'found line 1 of -0.1 on account "acme" and line 2 of -0.1 on account "acme"',
+    ])
+  })
+
+  const likeAJob = ["video_festival", `refund:${jobReference(jobId(1))}`, `${jobReference(jobId(1))}:again`]
+  test.each(likeAJob)(
+    "a line with the reference %s, which only looks like a job's, needs no job",
+    async (reference) => {
+      const topup = { kind: "topup", amount: tenCents, balanceAfter: tenCents, reference } as const
+      expect((await differencesIn({ lines: [charge(1, topup)] })).told).toEqual([])
+    },
+  )
 })
 
 test("names stay on one line, whatever is in them", async () => {

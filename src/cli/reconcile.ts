@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { chargesWaiting } from "../billing/journal-waiting.ts"
+import { chargesOutside } from "../billing/journal-waiting.ts"
 import { reconcile } from "../billing/reconcile.ts"
 import type { Settings } from "../settings.ts"
 import { openStoreForReading } from "../store/db.ts"
@@ -20,13 +20,14 @@ export async function reconcileDatabase(settings: Settings): Promise<void> {
 
 async function printDifferences(books: Books, journal: string): Promise<void> {
   let told = 0
-  const { accounts, lines, requests, hours, differences } = await reconcile(books, (difference) => {
+  const { accounts, lines, requests, jobs, hours, differences } = await reconcile(books, (difference) => {
     if (told++ < mostTold) console.log(difference)
   })
   if (differences > mostTold) console.log(`and ${differences - mostTold} more`)
-  const waiting = await chargesWaiting(journal, books)
+  const { waiting, setAside } = await chargesOutside(journal, books)
   if (waiting > 0) console.log(`${waiting} charges wait in the journal`)
-  const looked = `reconciled ${accounts} accounts, ${lines} lines, ${requests} requests, ${hours} hours`
+  if (setAside > 0) console.log(`${setAside} charges were set aside and need a person`)
+  const looked = `reconciled ${accounts} accounts, ${lines} lines, ${requests} requests, ${jobs} jobs, ${hours} hours`
   console.log(`${looked}: ${differences === 0 ? "no" : differences} differences`)
   if (differences > 0) process.exitCode = 1
 }

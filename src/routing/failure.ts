@@ -73,7 +73,7 @@ function verdictOnStatus(failure: Failure): Verdict {
   }
   if (status >= 500) return { go: "same_once" }
   if (nextRouteStatuses.has(status)) return { go: "next" }
-  if (status === 400 && errorCode(failure) === "context_length_exceeded") return { go: "next" }
+  if (status === 400 && isTooLong(failure)) return { go: "next" }
   return { go: "stop" }
 }
 
@@ -102,11 +102,13 @@ export function retryAfterMs(value: string | undefined, now = Date.now()): numbe
   return Number.isNaN(date) ? null : Math.max(0, date - now)
 }
 
-function errorCode(failure: Failure): unknown {
+/** Another route may have a longer context. The messages dialect has no code for it, but words that its clients go by. */
+function isTooLong(failure: Failure): boolean {
   try {
-    return JSON.parse(Buffer.from(failure.answer?.body ?? []).toString("utf8"))?.error?.code
+    const { error } = JSON.parse(Buffer.from(failure.answer?.body ?? []).toString("utf8"))
+    return error.code === "context_length_exceeded" || String(error.message).startsWith("prompt is too long")
   } catch {
-    return undefined
+    return false
   }
 }
 

@@ -5,7 +5,7 @@ import type { Store } from "./db.ts"
 import { isOpen, type JobRow, jobOf, plainText, unclaimed, writeRef } from "./jobs.ts"
 import { engineOf, milliseconds } from "./save.ts"
 import type { Engine, Reader } from "./schema.ts"
-import { writeTogether } from "./shared-commits.ts"
+import { transactTogether } from "./shared-commits.ts"
 
 /*
  * How instances share the work of asking after jobs. A claim gives a job to one of them for a while and raises the job's
@@ -32,7 +32,7 @@ export async function claimDue(store: Store, ask: ClaimAsk): Promise<readonly Vi
     )
     update jobs set fence = fence + 1, lease_owner = ${ask.owner}, lease_until = ${milliseconds(ask.leaseUntil)}
     where id in (select id from due) returning *`
-  const { rows } = await writeTogether(store, (db) => claim.execute(db))
+  const { rows } = await transactTogether(store, (db) => claim.execute(db))
   return rows.map(jobOf).sort((a, b) => a.nextLookAt - b.nextLookAt)
 }
 
@@ -67,24 +67,6 @@ export async function dueUpstreams(db: Reader, now: number): Promise<ReadonlyMap
       ) as due from open_upstreams where open_upstreams.id is not null
     ) as counted where due > 0`.execute(db)
   return new Map(rows.map(({ id, due }) => [id, Number(due)]))
-}
-
-/** When there will be a job to claim, as far as can be told now; not after `now` where there is one already, null: there is no open job. */
-export async function nextDueAt(db: Reader, now: number): Promise<number | null> {
-  const time = milliseconds(now)
-  const { rows } = await sql<{ due: bigint | null; waiting: bigint | null }>`with recursive ${openUpstreams}
-    select min(due) as due, min(waiting) as waiting from (
-      select (
-        select min(coalesce(jobs.lease_until, jobs.next_look_at)) from jobs
-        where jobs.upstream_id = open_upstreams.id and ${isOpen} and jobs.next_look_at <= ${time}
-      ) as due, (
-        select jobs.next_look_at from jobs
-        where jobs.upstream_id = open_upstreams.id and ${isOpen} and jobs.next_look_at > ${time}
-        order by jobs.next_look_at limit 1
-      ) as waiting from open_upstreams where open_upstreams.id is not null
-    ) as found`.execute(db)
-  const times = rows.flatMap(({ due, waiting }) => [due, waiting]).filter((found) => found !== null)
-  return times.length === 0 ? null : Math.min(...times.map(Number))
 }
 
 /** What asking after a claimed job has told, where that was no verdict. */
@@ -122,7 +104,7 @@ export async function saveLooks(store: Store, looks: readonly Look[]): Promise<r
       lease_owner = null
     from look where jobs.id = look.id and jobs.fence = look.fence and ${isOpen} ${isHeld(store.engine)}
     returning jobs.id`
-  const { rows } = await writeTogether(store, (db) => save.execute(db))
+  const { rows } = await transactTogether(store, (db) => save.execute(db))
   const saved = new Set(rows.map(({ id }) => id))
   return looks.flatMap(({ id }) => (saved.has(id) ? [] : [id]))
 }

@@ -104,9 +104,16 @@ export function jobReference(jobId: string): string {
   return `video_${jobId}`
 }
 
+const jobReferencePattern = /^video_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
+
+/** The id of the video job whose charge has this reference; null where no job's charge has it. */
+export function jobIdIn(reference: string): string | null {
+  return jobReferencePattern.exec(reference)?.[1] ?? null
+}
+
 const chargeReferences: readonly { readonly pattern: RegExp; readonly what: string }[] = [
   { pattern: /^req_[0-9a-f]{32}$/, what: "request" },
-  { pattern: /^video_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, what: "video job" },
+  { pattern: jobReferencePattern, what: "video job" },
 ]
 
 /** A charge's reference is made of its request's or job's id: another line of that reference would keep the charge out. */

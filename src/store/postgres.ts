@@ -5,8 +5,8 @@ import { isUnavailable } from "./errors.ts"
 
 const defaultPoolSize = 10
 const connectWithinSeconds = 10
-/** An instance that stands still in the middle of a transaction would keep the others from the rows it has locked. */
-const idleInTransactionMs = 15_000
+/** An instance that stands still in the middle of a transaction must not keep the others from the rows it has locked for long. */
+const boundedBegin = "begin; set local idle_in_transaction_session_timeout = 15000"
 
 export function openPostgres(url: string, poolSize = defaultPoolSize): Dialect {
   const pool = new SQL(url, {
@@ -16,10 +16,10 @@ export function openPostgres(url: string, poolSize = defaultPoolSize): Dialect {
     max: poolSize,
     bigint: true,
     connectionTimeout: connectWithinSeconds,
-    connection: { application_name: "tollgate", idle_in_transaction_session_timeout: idleInTransactionMs },
+    connection: { application_name: "tollgate" },
   })
   const client: PostgresJSSql = {
-    reserve: async (options) => honestCommits(await pool.reserve(options)),
+    reserve: async (options) => honestTransactions(await pool.reserve(options)),
     end: (options) => pool.end(options),
     options: { adapter: "postgres", max: poolSize },
   }
@@ -47,10 +47,12 @@ export function placeOf(url: string): string {
  * Postgres answers the COMMIT of a transaction in which a statement failed by rolling it back, without an error. Money
  * must not get lost like that when someone caught the error and went on, so here it becomes one.
  */
-function honestCommits(connection: Bun.ReservedSQL): PostgresJSReservedSql {
+function honestTransactions(connection: Bun.ReservedSQL): PostgresJSReservedSql {
   return {
     release: () => connection.release(),
     unsafe(query, parameters) {
+      // With the transaction and not at connecting, where poolers in between refuse it; in one message with its begin.
+      if (query === "begin") return connection.unsafe(boundedBegin)
       const pending = connection.unsafe(query, parameters)
       if (query !== "commit") return pending
       const checked = pending.then((result) => {

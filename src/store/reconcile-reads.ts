@@ -1,6 +1,7 @@
 import { type Selectable, sql } from "kysely"
 import type { Measured } from "../core/measured.ts"
 import type { RequestRecord } from "../core/request-record.ts"
+import type { JobState, VideoJob } from "../core/video-job.ts"
 import { queryByIds } from "./bulk.ts"
 import { type LedgerLine, lineOf } from "./ledger.ts"
 import { requestOf } from "./requests.ts"
@@ -23,9 +24,12 @@ export interface Books {
   readonly requestsKeptSince: number
   lines(): AsyncIterable<FoundLine>
   requests(): AsyncIterable<FoundRequest>
+  jobs(): AsyncIterable<FoundJob>
   usage(span: UsageSpan): AsyncIterable<StoredUsage>
   /** Those of the ids that are kept requests. */
   requestsAmong(ids: readonly string[]): Promise<ReadonlySet<string>>
+  /** The states of those of the ids that are video jobs, by their ids. */
+  jobsAmong(ids: readonly string[]): Promise<ReadonlyMap<string, JobState>>
   /** The charges that have one of these references. */
   chargesAmong(references: readonly string[]): Promise<readonly PostedCharge[]>
 }
@@ -38,6 +42,9 @@ interface Found {
 
 export interface FoundLine extends LedgerLine, Found {}
 export interface FoundRequest extends RequestRecord, Found {}
+
+/** What the books say of a video job. */
+export type FoundJob = Pick<VideoJob, "id" | "accountId" | "state" | "charge">
 
 export interface PostedCharge {
   /** The line's id. */
@@ -55,13 +62,17 @@ export async function booksIn(db: Reader): Promise<Books> {
     requestsKeptSince: await requestsKeptSince(db),
     lines: () => allLines(db),
     requests: () => allRequests(db),
+    jobs: () => allJobs(db),
     usage: (span) => allUsage(db, span),
     requestsAmong: async (ids) => new Set((await selectRequests(db, ids)).map(({ id }) => id)),
+    jobsAmong: async (ids) => new Map((await selectJobs(db, ids)).map(({ id, state }) => [id, state])),
     chargesAmong: (references) => selectCharges(db, references),
   }
 }
 
 const selectRequests = queryByIds<{ readonly id: string }>((ids) => `select id from requests where id in ${ids}`)
+
+const selectJobs = queryByIds<Pick<FoundJob, "id" | "state">>((ids) => `select id, state from jobs where id in ${ids}`)
 
 const selectCharges = queryByIds<PostedCharge>(
   (ids) => `select id, account_id as "accountId", reference, amount from ledger
@@ -91,6 +102,23 @@ export async function* allRequests(db: Reader): AsyncGenerator<FoundRequest> {
     yield* requests
     last = requests.at(-1)
     if (last === undefined || requests.length < rowsPerPage) return
+  }
+}
+
+/** All video jobs, by their ids. */
+async function* allJobs(db: Reader): AsyncGenerator<FoundJob> {
+  let last: FoundJob | undefined
+  for (;;) {
+    let query = db
+      .selectFrom("jobs")
+      .select(["id", "account_id as accountId", "state", "charge"])
+      .orderBy("id")
+      .limit(rowsPerPage)
+    if (last !== undefined) query = query.where("id", ">", last.id)
+    const jobs: readonly FoundJob[] = await query.execute()
+    yield* jobs
+    last = jobs.at(-1)
+    if (last === undefined || jobs.length < rowsPerPage) return
   }
 }
 

@@ -10,14 +10,15 @@ const pausePerCommit = 2
 const mostPauseMs = 20
 
 /**
- * Runs a write that is one statement, and resolves when it is durable. With SQLite every commit waits for the disk while
- * nothing else goes on, so writes that come at the same time share one; Postgres sees to that by itself.
+ * Runs a write that is one statement, and resolves when it is durable. Writes that come at the same time share a commit:
+ * with SQLite each commit waits for the disk while nothing else goes on, and with Postgres a crowd of them would take all
+ * connections from everyone else.
  */
 export function writeTogether<T>(store: Store, work: (db: Reader) => Promise<T>): Promise<T> {
-  return store.engine === "postgres" ? work(store.db) : sharedCommits(store).add(work)
+  return sharedCommits(store).add(work)
 }
 
-/** The same for work of several statements, all of which happen or none. */
+/** The same for work of several statements, or of many rows. With Postgres it has its locks, and so its commit, to itself. */
 export function transactTogether<T>(store: Store, work: (trx: Writer) => Promise<T>): Promise<T> {
   return store.engine === "postgres" ? inTransaction(store, work) : sharedCommits(store).add(work)
 }
@@ -42,11 +43,14 @@ interface Piece {
 class SharedCommits {
   readonly #store: Store
   #waiting: Piece[] = []
-  #isWorking = false
+  /** Commits at the same time: SQLite has one connection, and Postgres' others are for everyone else. */
+  readonly #most: number
+  #atWork = 0
   #nextCommitAt = Number.NEGATIVE_INFINITY
 
   constructor(store: Store) {
     this.#store = store
+    this.#most = store.engine === "postgres" ? 4 : 1
   }
 
   add<T>(work: (trx: Writer) => Promise<T>): Promise<T> {
@@ -56,28 +60,35 @@ class SharedCommits {
       return () => resolve(result)
     }
     this.#waiting.push({ run, reject })
-    if (!this.#isWorking) void this.#work()
+    if (this.#atWork < this.#most) void this.#work()
     return promise
   }
 
   async #work(): Promise<void> {
-    this.#isWorking = true
+    this.#atWork += 1
     while (this.#waiting.length > 0) {
       const pauseMs = this.#nextCommitAt - performance.now()
       // Everyone else gets a turn in any case, because a commit goes by without one.
       await new Promise((resolve) => (pauseMs > 0 ? setTimeout(resolve, pauseMs) : setImmediate(resolve)))
+      const pieces = this.#waiting.splice(0, mostPerCommit)
+      if (pieces.length === 0) break
       const began = performance.now()
-      await this.#commit(this.#waiting.splice(0, mostPerCommit))
-      const ended = performance.now()
-      this.#nextCommitAt = ended + Math.min(mostPauseMs, pausePerCommit * (ended - began))
+      await this.#commit(pieces)
+      this.#nextCommitAt = performance.now() + this.#pauseAfter(performance.now() - began)
     }
-    this.#isWorking = false
+    this.#atWork -= 1
+  }
+
+  /** While Postgres writes, everyone else goes on. */
+  #pauseAfter(commitMs: number): number {
+    return this.#store.engine === "postgres" ? 0 : Math.min(mostPauseMs, pausePerCommit * commitMs)
   }
 
   async #commit(pieces: readonly Piece[]): Promise<void> {
     try {
       const told = await inTransaction(this.#store, async (trx) => {
         const tell: (() => void)[] = []
+        // One after the other: what one reads, the one before it has written.
         for (const { run } of pieces) tell.push(await run(trx))
         return tell
       })

@@ -71,7 +71,7 @@ export function clientHeaders(upstream: Headers, endpoint?: Endpoint): Record<st
   const headers: Record<string, string> = {}
   if (endpoint === "messages") {
     upstream.forEach((value, name) => {
-      if (name.startsWith("anthropic-")) headers[name] = value
+      if (name.startsWith("anthropic-ratelimit-")) headers[name] = value
     })
   }
   for (const name of returned) {

@@ -7,6 +7,15 @@ export const hour = "hour 2026-09-21T14:00Z"
 export const day = "day 2026-09-21"
 export const place = 'model "gpt-5", upstream "openai-main"'
 
+/** The id of the n-th video job. */
+export const jobId = (number: number) => `019a0000-0000-7000-8000-${String(number).padStart(12, "0")}`
+const filmPlace = 'model "kling-video", upstream "kling-main"'
+const globexFilm = `account "globex", video job "${jobId(2)}"`
+const globexFilmLine = `account "globex", line 3 ("video_${jobId(2)}")`
+const withoutFilm = [hour, day].map(
+  (time) => `account "globex", ${time}, ${filmPlace}: expected no roll-up, found one of requests 0, charge 0.5`,
+)
+
 export const globexOnly = "account_id = (select id from accounts where name = 'globex')"
 const acmeLines = "account_id = (select id from accounts where name = 'acme')"
 const usageColumns = ["account_id", "model", "upstream", ...usageCounters].join(", ")
@@ -177,5 +186,67 @@ export const corruptions: readonly Corruption[] = [
     told: [
       `account "globex", hour 2026-09-21T15:00Z, ${place}: expected no roll-up, found one of requests 1, charge 0.00009375`,
     ],
+  },
+]
+
+/** The same for the books of the video jobs. */
+export const jobCorruptions: readonly Corruption[] = [
+  {
+    name: "a charged job without its line",
+    by: ["delete from ledger where id = 3"],
+    told: [`${globexFilm}: expected one ledger line of -0.5 on account "globex", found none`, ...withoutFilm],
+  },
+  {
+    name: "a charged job whose line is no charge",
+    by: ["update ledger set kind = 'adjustment' where id = 3"],
+    told: [`${globexFilm}: expected one ledger line of -0.5 on account "globex", found none`, ...withoutFilm],
+  },
+  {
+    name: "a job charged another amount than its line",
+    by: [`update jobs set charge = charge + 1 where id = '${jobId(2)}'`],
+    told: [
+      `${globexFilm}: expected one ledger line of -0.500000001 on account "globex", found line 3 of -0.5 on account "globex"`,
+    ],
+  },
+  {
+    name: "a job on another account than its line",
+    by: [`update jobs set account_id = (select id from accounts where name = 'acme') where id = '${jobId(2)}'`],
+    told: [
+      `account "acme", video job "${jobId(2)}": expected one ledger line of -0.5 on account "acme", found line 3 of -0.5 on account "globex"`,
+    ],
+  },
+  {
+    name: "a completed job that is not charged but has a line",
+    by: [`update jobs set charge = 0 where id = '${jobId(2)}'`],
+    told: [
+      `${globexFilm}: expected no ledger line, because it is not charged, found line 3 of -0.5 on account "globex"`,
+    ],
+  },
+  ...["failed", "submitting", "queued", "in_progress"].map((state) => ({
+    name: `a job that is ${state} but has a line`,
+    by: [`update jobs set charge = 0, state = '${state}' where id = '${jobId(2)}'`],
+    told: [`${globexFilmLine}: expected its completed video job, found one that is ${state}`],
+  })),
+  {
+    name: "a charge without its job",
+    by: [`delete from jobs where id = '${jobId(2)}'`],
+    told: [`${globexFilmLine}: expected its completed video job, found none`],
+  },
+  {
+    name: "a job made completed and charged without a line",
+    by: [`update jobs set charge = 7, state = 'completed' where id = '${jobId(5)}'`],
+    told: [
+      `account "acme", video job "${jobId(5)}": expected one ledger line of -0.000000007 on account "acme", found none`,
+    ],
+  },
+  {
+    name: "a failed job that says it was charged",
+    by: [`update jobs set charge = 7 where id = '${jobId(4)}'`],
+    told: [`account "acme", video job "${jobId(4)}": expected no charge, because it is failed, found 0.000000007`],
+  },
+  {
+    name: "a top-up that has the reference of an open job's charge",
+    by: [`update ledger set reference = 'video_${jobId(5)}' where id = 1`],
+    told: [`account "acme", line 1 ("video_${jobId(5)}"): expected its completed video job, found one that is queued`],
   },
 ]

@@ -1,23 +1,20 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
 import fc from "fast-check"
-import { sql } from "kysely"
-import { type Reconciled, reconcile } from "../../src/billing/reconcile.ts"
 import { nothingMeasured } from "../../src/core/measured.ts"
 import { chargeFor, type Price, type Tariff } from "../../src/core/price.ts"
 import type { RequestRecord } from "../../src/core/request-record.ts"
 import { newId } from "../../src/lib/ids.ts"
 import { deleteAccount } from "../../src/store/accounts.ts"
-import { type DatabaseTarget, inTransaction, openStore, openStoreForReading, type Store } from "../../src/store/db.ts"
+import { inTransaction, openStore, type Store } from "../../src/store/db.ts"
 import { completeJob } from "../../src/store/job-settlement.ts"
 import { insertJob } from "../../src/store/jobs.ts"
 import { postAdjustment, postTopup } from "../../src/store/ledger.ts"
-import { booksIn } from "../../src/store/reconcile-reads.ts"
 import { deleteRequestsBefore } from "../../src/store/requests.ts"
-import type { Engine } from "../../src/store/schema.ts"
 import { postSettlements } from "../../src/store/settlements.ts"
 import { engines, type FreshDatabase, freshDatabase, giveAccount, slowStart } from "../store/engines.ts"
 import { anyRecords, idOf, requestRecord } from "../store/records.ts"
 import { corruptions, day, globexOnly, hour, id, place } from "./corruptions.ts"
+import { look, spoilBooks } from "./spoilt-books.ts"
 
 setDefaultTimeout(slowStart)
 
@@ -25,23 +22,6 @@ const once = { mayBeKnown: false }
 const again = { mayBeKnown: true }
 /** What the sample request costs by its own price. */
 const cost = 93_750n
-
-interface Looked extends Reconciled {
-  readonly told: readonly string[]
-}
-
-async function look(target: DatabaseTarget): Promise<Looked> {
-  const reader = await openStoreForReading(target)
-  const told: string[] = []
-  try {
-    return await reader.snapshot(async (db) => {
-      const reconciled = await reconcile(await booksIn(db), (difference) => told.push(difference))
-      return { ...reconciled, told }
-    })
-  } finally {
-    await reader.close()
-  }
-}
 
 /** Two accounts: acme with lines 1, 3, 4 and 6 and a request that was not charged, globex with lines 2 and 5. */
 async function fill(store: Store): Promise<void> {
@@ -63,18 +43,6 @@ async function fill(store: Store): Promise<void> {
   await inTransaction(store, (trx) => postAdjustment(trx, adjustment))
 }
 
-/** What the database itself would refuse becomes possible. */
-async function unlock(store: Store): Promise<void> {
-  const statements: Readonly<Record<Engine, readonly string[]>> = {
-    sqlite: ["drop trigger ledger_no_update", "drop trigger ledger_no_delete", "pragma foreign_keys = off"],
-    postgres: [
-      "drop trigger ledger_append_only on ledger",
-      "alter table ledger drop constraint ledger_account_id_fkey",
-    ],
-  }
-  for (const statement of statements[store.engine]) await sql.raw(statement).execute(store.db)
-}
-
 describe.each([...engines])("reconciling on %s", (engine) => {
   let database: FreshDatabase
   let store: Store
@@ -86,19 +54,16 @@ describe.each([...engines])("reconciling on %s", (engine) => {
     await store.close()
     database.remove()
   })
-  const spoil = async (statements: readonly string[]) => {
-    await unlock(store)
-    for (const statement of statements) await sql.raw(statement).execute(store.db)
-  }
+  const spoil = (statements: readonly string[]) => spoilBooks(store, statements)
 
   test("books without anything in them have no differences", async () => {
-    const nothing = { accounts: 0, lines: 0, requests: 0, hours: 0, differences: 0, told: [] }
+    const nothing = { accounts: 0, lines: 0, requests: 0, jobs: 0, hours: 0, differences: 0, told: [] }
     expect(await look(database.target)).toEqual(nothing)
   })
 
   test("books that nobody has touched have no differences", async () => {
     await fill(store)
-    const all = { accounts: 2, lines: 6, requests: 4, hours: 1, differences: 0, told: [] }
+    const all = { accounts: 2, lines: 6, requests: 4, jobs: 0, hours: 1, differences: 0, told: [] }
     expect(await look(database.target)).toEqual(all)
   })
 
@@ -172,7 +137,7 @@ describe.each([...engines])("reconciling on %s", (engine) => {
     test("their lines and hours have no differences", async () => {
       await fill(store)
       await deleteRequestsBefore(store, allDeleted, 1000)
-      const none = { accounts: 2, lines: 6, requests: 0, hours: 1, differences: 0, told: [] }
+      const none = { accounts: 2, lines: 6, requests: 0, jobs: 0, hours: 1, differences: 0, told: [] }
       expect(await look(database.target)).toEqual(none)
     })
 
@@ -224,7 +189,7 @@ describe.each([...engines])("reconciling on %s", (engine) => {
     const submit = { endpoint: "video", model: "film", upstream: "studio", charge: 0n, price: null } as const
     await postSettlements(store, [requestRecord(accountId, { ...submit, measured: nothingMeasured })], once)
     await finishVideo(store, accountId, { second: "0.1" }, 5_250_000)
-    expect(await look(database.target)).toMatchObject({ lines: 7, hours: 2, told: [] })
+    expect(await look(database.target)).toMatchObject({ lines: 7, jobs: 1, hours: 2, told: [] })
   })
 
   test("whatever was posted in whatever order, nothing differs", async () => {

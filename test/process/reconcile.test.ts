@@ -70,7 +70,7 @@ function startLoad({ url }: Instance): Load {
   }
 }
 
-const clean = /^reconciled 2 accounts, (\d+) lines, (\d+) requests, (\d+) hours: no differences\n$/
+const clean = /^reconciled 2 accounts, (\d+) lines, (\d+) requests, 0 jobs, (\d+) hours: no differences\n$/
 
 describe.each([...engines])("beside a gateway on %s", (engine) => {
   test("under load and afterwards there are no differences, and the gateway is not disturbed", async () => {
@@ -125,7 +125,7 @@ describe("what it says", () => {
       expect.stringMatching(/^account "globex", line 2 \(".+"\): expected a top-up above 0, found 0$/),
       expect.stringMatching(/^account "globex", line 2 \(".+"\): expected a balance of 0 after it, found 100$/),
       'account "globex": expected a balance of 0, the sum of its lines, found 100',
-      "reconciled 2 accounts, 2 lines, 0 requests, 0 hours: 3 differences",
+      "reconciled 2 accounts, 2 lines, 0 requests, 0 jobs, 0 hours: 3 differences",
     ])
   })
 
@@ -143,7 +143,7 @@ describe("what it says", () => {
     expect(lines[999]).toEndWith(": expected an adjustment other than 0, found 0")
     expect(lines.slice(1000)).toEqual([
       "and 3 more",
-      "reconciled 2 accounts, 1005 lines, 0 requests, 0 hours: 1003 differences",
+      "reconciled 2 accounts, 1005 lines, 0 requests, 0 jobs, 0 hours: 1003 differences",
     ])
   })
 
@@ -153,12 +153,23 @@ describe("what it says", () => {
     await journal.append([sampleRecord("req_1", { charge: 5n }), sampleRecord("req_2", { charge: 6n })])
     const told = {
       code: 0,
-      out: "2 charges wait in the journal\nreconciled 2 accounts, 2 lines, 0 requests, 0 hours: no differences\n",
+      out: "2 charges wait in the journal\nreconciled 2 accounts, 2 lines, 0 requests, 0 jobs, 0 hours: no differences\n",
       err: "",
     }
     expect(await bench.run(["reconcile", "--data", data])).toEqual(told)
     await journal.close()
     expect(await bench.run(["reconcile", "--data", data])).toEqual(told)
+  })
+
+  test("charges that were set aside are told, and are no difference", async () => {
+    const data = await applied("aside")
+    const journal = await openJournal(join(data, "journal"), () => {})
+    await journal.setAside(sampleRecord("req_1", { charge: 5n }), "its account does not exist any more")
+    await journal.setAside(sampleRecord("req_2", { charge: 5n }), "its account does not exist any more")
+    await journal.close()
+    const told = "2 charges were set aside and need a person\n"
+    const out = `${told}reconciled 2 accounts, 2 lines, 0 requests, 0 jobs, 0 hours: no differences\n`
+    expect(await bench.run(["reconcile", "--data", data])).toEqual({ code: 0, out, err: "" })
   })
 
   test("without a database: one message, exit code 1, no data folder made", async () => {
