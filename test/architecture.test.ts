@@ -17,7 +17,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   admin: ["lib", "core", "store", "catalog", "vendors"],
   auth: ["lib", "core", "store"],
   billing: ["lib", "core", "store"],
-  routing: ["lib", "core"],
+  routing: ["lib", "core", "upstream"],
   admission: ["lib", "core", "limits", "catalog", "billing"],
   relay: ["admission", "lib", "core", "bridge", "limits", "upstream", "vendors", "catalog", "billing", "routing"],
   video: ["admission", "lib", "core", "limits", "upstream", "vendors", "catalog", "billing", "routing", "store"],

@@ -5,20 +5,16 @@ import type { Events } from "../core/events.ts"
 import type { AttemptRecord, Story } from "../core/story.ts"
 import { pause } from "../lib/pause.ts"
 import { countsAgainstHealth, type Failure, failure, verdictOn } from "../routing/failure.ts"
-import { Itinerary, type RoutingView, type Step } from "../routing/itinerary.ts"
-import type { RepeatBudget } from "../routing/repeat-budget.ts"
-import type { UpstreamLoad } from "../routing/upstream-load.ts"
+import { Itinerary, type Step } from "../routing/itinerary.ts"
+import { openRecord } from "../routing/records.ts"
+import { routingView, type ViewParts } from "../routing/view.ts"
 import type { Credential } from "../upstream/credentials.ts"
-import type { Health } from "../upstream/health.ts"
 import type { Answer } from "./answer.ts"
 import { attempt } from "./attempt.ts"
 import type { Protocol } from "./protocol.ts"
 
 /** What the search for an answer uses of the house. */
-export interface TravelParts {
-  readonly health: Health
-  readonly load: UpstreamLoad
-  readonly budget: RepeatBudget
+export interface TravelParts extends ViewParts {
   readonly events: Events
   credential(upstream: Upstream): Credential
   /** Ids of upstreams that turned out to refuse `stream_options`. */
@@ -53,7 +49,10 @@ export interface Answered {
 /** Asks routes in turn until one answers or none is left. Nothing has reached the caller while this runs. */
 export async function findAnswer(journey: Journey, parts: TravelParts): Promise<Answered | Failure> {
   parts.budget.requestCame()
-  const itinerary = new Itinerary(journey.routes, routingView(journey, parts))
+  const itinerary = new Itinerary(
+    journey.routes,
+    routingView(parts, (upstream) => deadlineOf(journey, upstream)),
+  )
   let step = itinerary.first()
   if (step === null)
     throw new GatewayError(
@@ -69,17 +68,6 @@ export async function findAnswer(journey: Journey, parts: TravelParts): Promise<
     const next = itinerary.after(verdictOn(result))
     if (next === null) return told
     step = next
-  }
-}
-
-function routingView(journey: Journey, parts: TravelParts): RoutingView {
-  return {
-    admits: ({ upstream }) => parts.health.circuit(upstream.id).admits && parts.load.hasRoom(upstream),
-    // Without room it is no last resort: only the breaker is overruled, never the upstream's own limit.
-    openedAt: ({ upstream }) => (parts.load.hasRoom(upstream) ? parts.health.circuit(upstream.id).openedAt : null),
-    mayRepeat: ({ upstream }, pauseMs) =>
-      performance.now() + pauseMs < deadlineOf(journey, upstream) && parts.budget.mayRepeat(),
-    random: Math.random,
   }
 }
 
@@ -99,7 +87,7 @@ async function take(step: Step, journey: Journey, parts: TravelParts): Promise<A
   }
   const permit = parts.health.circuit(upstream.id).enter()
   const leave = parts.load.enter(upstream)
-  const record = openRecord(step, journey)
+  const record = openRecord(step, journey.story, journey.startedAt)
   const carriage = journey.protocol.carriage(route)
   const result = await attempt(route, {
     requestId: journey.story.requestId,
@@ -133,21 +121,6 @@ async function take(step: Step, journey: Journey, parts: TravelParts): Promise<A
 function takesStreamOptions(upstream: Upstream, parts: TravelParts): boolean {
   if (upstream.vendor.quirks?.noStreamOptions || upstream.settings.no_stream_options === true) return false
   return !parts.withoutStreamOptions.has(upstream.id)
-}
-
-function openRecord(step: Step, journey: Journey): AttemptRecord {
-  const record: AttemptRecord = {
-    upstream: step.route.upstream.name,
-    upstreamModel: step.route.upstreamModel,
-    why: step.why,
-    startedAt: performance.now() - journey.startedAt,
-    endedAt: null,
-    outcome: "asking",
-    status: null,
-    detail: null,
-  }
-  journey.story.attempts.push(record)
-  return record
 }
 
 function closeRecord(record: AttemptRecord, result: Answer | Failure, journey: Journey): void {

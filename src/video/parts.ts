@@ -1,21 +1,16 @@
 import type { StoryParts } from "../admission/story.ts"
 import type { Snapshot, Upstream } from "../core/catalog.ts"
-import type { RepeatBudget } from "../routing/repeat-budget.ts"
-import type { UpstreamLoad } from "../routing/upstream-load.ts"
+import type { ViewParts } from "../routing/view.ts"
 import type { Store } from "../store/db.ts"
 import type { Credential } from "../upstream/credentials.ts"
-import type { Health } from "../upstream/health.ts"
 import type { ContentLinks } from "./links.ts"
 import type { ResultStore } from "./results.ts"
 
 /** What video jobs use of the house. */
-export interface VideoParts extends StoryParts {
+export interface VideoParts extends StoryParts, ViewParts {
   readonly store: Store
   /** Names this instance among those that share the work. */
   readonly instanceId: string
-  readonly health: Health
-  readonly load: UpstreamLoad
-  readonly budget: RepeatBudget
   readonly links: ContentLinks
   /** Keeps copies of results; null: the vendor's own are used. */
   readonly results: ResultStore | null

@@ -7,7 +7,9 @@ import type { VideoImage, VideoSubmit, VideoSubmitted } from "../core/video-vend
 import { blankOut } from "../lib/bytes.ts"
 import { pause } from "../lib/pause.ts"
 import { countsAgainstHealth, type Failure, failure, verdictOn } from "../routing/failure.ts"
-import { Itinerary, type RoutingView, type Step } from "../routing/itinerary.ts"
+import { Itinerary, type Step } from "../routing/itinerary.ts"
+import { openRecord } from "../routing/records.ts"
+import { routingView } from "../routing/view.ts"
 import { isUnavailable } from "../store/errors.ts"
 import { failJob } from "../store/job-settlement.ts"
 import { acceptJob, dropJob, insertJob, leaveInDoubt, moveJob } from "../store/jobs.ts"
@@ -50,7 +52,7 @@ export type Placed = { readonly kind: "placed"; readonly job: VideoJob } | Failu
 export async function place(draft: Draft, errand: Errand, house: VideoParts): Promise<Placed> {
   const itinerary = new Itinerary(
     errand.offers.map(({ route }) => route),
-    viewOf(errand, house),
+    routingView(house, ({ timeouts }) => errand.call.startedAt + timeouts.nonStream),
   )
   house.budget.requestCame()
   const placing = new Placing(draft, errand, house)
@@ -72,16 +74,6 @@ export async function place(draft: Draft, errand: Errand, house: VideoParts): Pr
       return told
     }
     step = next
-  }
-}
-
-function viewOf({ call }: Errand, { health, load, budget }: VideoParts): RoutingView {
-  return {
-    admits: ({ upstream }) => health.circuit(upstream.id).admits && load.hasRoom(upstream),
-    openedAt: ({ upstream }) => (load.hasRoom(upstream) ? health.circuit(upstream.id).openedAt : null),
-    mayRepeat: ({ upstream }, pauseMs) =>
-      performance.now() + pauseMs < call.startedAt + upstream.timeouts.nonStream && budget.mayRepeat(),
-    random: Math.random,
   }
 }
 
@@ -109,7 +101,7 @@ class Placing {
     const prepared = await this.#prepare(step.route)
     if ("kind" in prepared) return prepared
     const job: VideoJob = { ...this.#draft, route: prepared.route, attempts: this.#errand.story.attempts }
-    const record = this.#openRecord(step)
+    const record = openRecord(step, this.#errand.story, call.startedAt)
     await this.#write(job)
     const { upstream } = step.route
     const permit = this.#house.health.circuit(upstream.id).enter()
@@ -231,22 +223,6 @@ class Placing {
       await writeTogether(store, (db) => leaveInDoubt(db, id, fence, doubt))
     }
     return { kind: "placed", job }
-  }
-
-  #openRecord(step: Step): AttemptRecord {
-    const { story, call } = this.#errand
-    const record: AttemptRecord = {
-      upstream: step.route.upstream.name,
-      upstreamModel: step.route.upstreamModel,
-      why: step.why,
-      startedAt: performance.now() - call.startedAt,
-      endedAt: null,
-      outcome: "asking",
-      status: null,
-      detail: null,
-    }
-    story.attempts.push(record)
-    return record
   }
 }
 
