@@ -3,6 +3,7 @@
  * shared machine say little, so only the CPU time of the measured process counts.
  */
 import { parseArgs } from "node:util"
+import { BRIDGE, benchBridge } from "./bridge.ts"
 import { benchCharges, CHARGES } from "./charges.ts"
 import { residentMegabytes } from "./cpu.ts"
 import { type Dose, type Effort, FULL, measureRound, QUICK, type Round } from "./measure.ts"
@@ -22,7 +23,7 @@ const USAGE = `usage: npm run bench -- [--quick] [--strict] [--only NAME]...
   --only    measure only this (${names().join(", ")}); may be repeated`
 
 function names(): readonly string[] {
-  return [...targets.map((target) => target.name), CHARGES]
+  return [...targets.map((target) => target.name), CHARGES, BRIDGE]
 }
 
 interface Options {
@@ -30,6 +31,7 @@ interface Options {
   readonly strict: boolean
   readonly chosen: readonly Target[]
   readonly charges: boolean
+  readonly bridge: boolean
 }
 
 interface Entrant {
@@ -57,6 +59,7 @@ function readOptions(args: readonly string[]): Options {
     strict: values.strict,
     chosen: targets.filter((target) => isChosen(target.name)),
     charges: isChosen(CHARGES),
+    bridge: isChosen(BRIDGE),
   }
 }
 
@@ -66,6 +69,7 @@ async function bench(options: Options, workshop: Workshop): Promise<number> {
   const verdicts = [
     ...(options.chosen.length > 0 ? await benchTargets(options, { nginx, upstream, workshop }) : []),
     ...(options.charges ? await benchCharges(options.effort, { upstream, workshop }) : []),
+    ...(options.bridge ? await benchBridge(options.effort, { upstream, workshop }) : []),
   ]
   return options.strict && verdicts.some((verdict) => verdict.over) ? EXIT.failed : EXIT.ok
 }

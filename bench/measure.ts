@@ -5,7 +5,7 @@ import type { Target } from "./targets.ts"
 import { ANSWER_MODEL, answerJson, CHUNKS_PER_STREAM, requestBytes, STREAM_MODEL, streamEvents } from "./traffic.ts"
 
 const REQUEST_CONNECTIONS = 32
-const CONCURRENT_STREAMS = 48
+export const CONCURRENT_STREAMS = 48
 const WRONG_SHOWN = 5
 /** What a target puts off until after the answer, such as writing a batch of records, is part of its cost. */
 const AFTERWORK_MS = 200
@@ -94,7 +94,7 @@ export interface Cost {
 }
 
 /** Nothing is in flight at either end, so all CPU in between belongs to the counted answers. */
-async function costOf(running: Running, load: Load): Promise<Cost> {
+export async function costOf(running: Running, load: Load): Promise<Cost> {
   const before = cpuMicros(running.pid)
   const tally = await driveRightly(load)
   await Bun.sleep(AFTERWORK_MS)

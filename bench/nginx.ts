@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
+import { messagesEvents } from "./messages-traffic.ts"
 import { freePort, type Running, type Workshop } from "./processes.ts"
 import { answerJson, streamEvents } from "./traffic.ts"
 
@@ -48,15 +49,20 @@ function install(): string {
   return binary
 }
 
-/** Answers `/answer/...` at once with the JSON and `/stream/...` with the events, each as a network chunk of its own. */
+/** Answers `/answer/...` at once with the JSON, `/stream/...` and `/messages/...` with events, each as a network chunk of its own. */
 export function startUpstream(nginx: Nginx, workshop: Workshop): Promise<Running> {
-  const events = streamEvents.map((event) => `echo -n '${event.replaceAll("\n", "\\n")}'; echo_flush;`)
   const server = `
     location /answer/ { default_type application/json; return 200 '${answerJson}'; }
-    location /stream/ { default_type text/event-stream;
-      ${events.join(`\n      echo_sleep ${CHUNK_GAP_MS / 1000};\n      `)}
-    }`
+    ${streamLocation("/stream/", streamEvents)}
+    ${streamLocation("/messages/", messagesEvents)}`
   return startServer(nginx, workshop, "upstream", "", server)
+}
+
+function streamLocation(path: string, events: readonly string[]): string {
+  const steps = events.map((event) => `echo -n '${event.replaceAll("\n", "\\n")}'; echo_flush;`)
+  return `location ${path} { default_type text/event-stream;
+      ${steps.join(`\n      echo_sleep ${CHUNK_GAP_MS / 1000};\n      `)}
+    }`
 }
 
 /** The floor: nothing but a proxy, one worker, kept connections on both sides, chunks passed on as they come. */

@@ -7,7 +7,7 @@ export interface Result {
   readonly loadedMegabytes: number
 }
 
-const BUDGET = { perRequest: 6, perChunk: 2.5, idleMegabytes: 80, perCharged: 1.6 } as const
+const BUDGET = { perRequest: 6, perChunk: 2.5, idleMegabytes: 80, perCharged: 1.6, perBridgedChunk: 2.5 } as const
 
 export interface Verdict {
   readonly line: string
@@ -57,6 +57,12 @@ export function judge(product: Result, floor: Result | undefined): readonly Verd
 export function judgeCharged(engine: string, times: number): Verdict {
   const text = `request with its charge, ${engine}: ${times.toFixed(2)}x billing off (budget ${BUDGET.perCharged}x)`
   return verdict(text, times > BUDGET.perCharged)
+}
+
+/** What a chunk costs that is translated, beside one that passes as it is. */
+export function judgeBridged(times: number): Verdict {
+  const text = `chunk over the messages bridge: ${times.toFixed(2)}x native (budget ${BUDGET.perBridgedChunk}x)`
+  return verdict(text, times > BUDGET.perBridgedChunk)
 }
 
 /** The median, because noise goes both ways: a busy neighbour adds CPU, a saturated target saves wake-ups. */

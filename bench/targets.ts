@@ -1,5 +1,6 @@
 import { join } from "node:path"
 import { stringify } from "yaml"
+import { MESSAGES_MODEL } from "./messages-traffic.ts"
 import { type Nginx, startProxy } from "./nginx.ts"
 import type { Running, Workshop } from "./processes.ts"
 import { ANSWER_MODEL, BENCH_KEY, STREAM_MODEL } from "./traffic.ts"
@@ -73,9 +74,9 @@ export async function startTollgate(
 }
 
 function tollgateConfig(upstream: Running, price: unknown) {
-  const connection = (name: string) => ({
+  const connection = (name: string, vendor = "openai") => ({
     name,
-    vendor: "openai",
+    vendor,
     base_url: `${upstream.url}/${name}/v1`,
     api_key: "sk-bench-upstream-key",
   })
@@ -85,8 +86,8 @@ function tollgateConfig(upstream: Running, price: unknown) {
     routes: [{ upstream: through, model: "bench-upstream-model" }],
   })
   return {
-    upstreams: [connection("answer"), connection("stream")],
-    models: [model(ANSWER_MODEL, "answer"), model(STREAM_MODEL, "stream")],
+    upstreams: [connection("answer"), connection("stream"), connection("messages", "anthropic")],
+    models: [model(ANSWER_MODEL, "answer"), model(STREAM_MODEL, "stream"), model(MESSAGES_MODEL, "messages")],
     plans: [{ name: "default", concurrency: 0, models: ["*"], price_multiplier: 1 }],
     accounts: [{ name: "bench", plan: "default", balance: 1_000_000, keys: [{ name: "bench", key: BENCH_KEY }] }],
   }

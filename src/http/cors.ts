@@ -1,6 +1,6 @@
 /** What a page may read. */
 const exposedHeaders =
-  "x-request-id, x-upstream-request-id, retry-after, x-should-retry, x-ratelimit-limit, x-ratelimit-remaining"
+  "x-request-id, request-id, x-upstream-request-id, retry-after, x-should-retry, x-ratelimit-limit, x-ratelimit-remaining"
 const preflightSeconds = "600"
 
 /** The origin to be allowed: null where the request has none or the operator does not list it. */

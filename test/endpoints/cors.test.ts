@@ -24,7 +24,7 @@ afterAll(async () => {
 const credential = `Authorization: Bearer ${testKey}`
 const json = "Content-Type: application/json"
 const exposed =
-  "x-request-id, x-upstream-request-id, retry-after, x-should-retry, x-ratelimit-limit, x-ratelimit-remaining"
+  "x-request-id, request-id, x-upstream-request-id, retry-after, x-should-retry, x-ratelimit-limit, x-ratelimit-remaining"
 
 interface Sent {
   readonly origin?: string | null
