@@ -78,8 +78,8 @@ function statusFor(status: number, told: Readonly<Record<string, unknown>>): num
 }
 
 function saidStatus({ code, type }: Readonly<Record<string, unknown>>): number | null {
-  const number = Number(code)
-  if (code !== null && Number.isInteger(number) && number >= 400 && number < 600) {
+  const number = typeof code === "string" || typeof code === "number" ? Number(code) : Number.NaN
+  if (Number.isInteger(number) && number >= 400 && number < 600) {
     return number === 503 ? overloadedStatus : number
   }
   // The code says more than the type.

@@ -9,6 +9,9 @@ import { Watchdog } from "./watchdog.ts"
 /** How long the rest of an upstream's body may take after its end marker, so that the connection can be used again. */
 const remainderMs = 1000
 
+/** A caller that hears nothing for this long is sent a ping, in dialects that have one. */
+const pingAfterMs = 15_000
+
 /** How long an event that looks like the last one is held back for another. */
 const lingerMs = 1000
 
@@ -56,6 +59,8 @@ class Delivery {
   #cause: GatewayError | null = null
   #pulling = false
   #linger: Timer | null = null
+  #pinging: Timer | null = null
+  #lastHeard = 0
   /** The request was settled. */
   #over = false
   /** Nobody takes bytes any more. */
@@ -72,6 +77,10 @@ class Delivery {
 
   start(controller: Controller): void {
     this.#controller = controller
+    const { ping } = this.#begun.tap
+    if (ping === undefined) return
+    this.#lastHeard = performance.now()
+    this.#pinging = setInterval(() => this.#ping(ping), pingAfterMs / 3)
   }
 
   /** Written with callbacks made once, not with `await`, because this runs for every chunk. */
@@ -104,12 +113,20 @@ class Delivery {
     return reader.read().then(this.#take, this.#conclude)
   }
 
+  /** Frames of these dialects are whole events, so that one more fits between any two; it is no progress of the upstream's. */
+  #ping(ping: Uint8Array): void {
+    if (!this.#pulling || this.#left || performance.now() - this.#lastHeard < pingAfterMs) return
+    this.#lastHeard = performance.now()
+    this.#controller!.enqueue(ping)
+  }
+
   readonly #take = ({ done, value }: ReadResult): Promise<void> | void => {
     const { tap } = this.#begun
     if (this.#linger !== null) clearTimeout(this.#linger)
     const before = tap.progress
     const passed = done ? tap.end() : tap.push(value!)
     if (passed !== null && !this.#left) this.#controller!.enqueue(passed)
+    if (passed !== null && this.#pinging !== null) this.#lastHeard = performance.now()
     if (done || tap.ended) return this.#conclude()
     const progressed = tap.progress !== before
     if (passed === null) {
@@ -181,6 +198,7 @@ class Delivery {
     this.#over = true
     this.#watchdog.stop()
     if (this.#linger !== null) clearTimeout(this.#linger)
+    if (this.#pinging !== null) clearInterval(this.#pinging)
     try {
       await this.#terms.onEnd(end)
       return null

@@ -16,9 +16,15 @@ type ErrorBody = (status: number, body: unknown, requestId: string) => JsonObjec
 export function overBridge(
   endpoint: Endpoint,
   bridge: Bridge,
-  parts: { readUsage: ReadUsage; errorFrame: ErrorFrame; errorBody?: ErrorBody; present?: Presentation },
+  parts: {
+    readUsage: ReadUsage
+    errorFrame: ErrorFrame
+    errorBody?: ErrorBody
+    present?: Presentation
+    ping?: Uint8Array
+  },
 ): CallCarriage {
-  const { readUsage, errorFrame, errorBody, present = asJson } = parts
+  const { readUsage, errorFrame, errorBody, present = asJson, ping } = parts
   return {
     kind: "call",
     endpoint,
@@ -34,7 +40,7 @@ export function overBridge(
           }),
         ),
       ),
-    tap: (ask) => new BridgeTap(bridge.stream(ask.json()), errorFrame),
+    tap: (ask) => new BridgeTap(bridge.stream(ask.json()), errorFrame, ping),
     answer: {
       kind: "whole",
       fields: [],

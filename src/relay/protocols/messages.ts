@@ -43,7 +43,11 @@ const asEvents = (message: JsonObject) => ({
   contentType: "text/event-stream; charset=utf-8",
 })
 
+/** The vendor of this dialect sends one into its own streams whenever nothing else is to be sent. */
+const ping = utf8('event: ping\ndata: {"type":"ping"}\n\n')
+
 const overChat = overBridge("chat", messagesToChat, {
+  ping,
   readUsage: readChatUsage,
   errorFrame: messagesErrorFrame,
   errorBody: (status, body, requestId) => chatErrorToMessages(status, body, requestId).body,

@@ -16,9 +16,12 @@ export class BridgeTap implements StreamTap {
   readonly countable = true
   readonly #errorFrame: ErrorFrame
 
-  constructor(translator: StreamTranslator, errorFrame: ErrorFrame) {
+  readonly ping?: Uint8Array
+
+  constructor(translator: StreamTranslator, errorFrame: ErrorFrame, ping?: Uint8Array) {
     this.#translator = translator
     this.#errorFrame = errorFrame
+    if (ping !== undefined) this.ping = ping
   }
 
   push(chunk: Uint8Array): Uint8Array | null {

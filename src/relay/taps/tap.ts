@@ -28,6 +28,8 @@ export interface StreamTap {
   readonly progress: number
   /** What may have been the last event is held back until it is known; there is no sense in waiting long for another. */
   readonly lingering?: boolean
+  /** Sent while the upstream is silent, so that nobody on the way takes the connection for dead; absent: nothing is. */
+  readonly ping?: Uint8Array
   readonly usage: TokenUsage | null
   /** What the stream said of other things that are charged by, tokens included; absent where it is made of tokens alone. */
   readonly measured?: Partial<Measured>

@@ -113,6 +113,7 @@ function errorOf(reply: Reply): VendorError | null {
   const error = at(reply.json, "error")
   const message = errorText({ error })
   if (message === null) return null
-  const status = codes.get(String(at(error, "code")))
+  const code = at(error, "code")
+  const status = typeof code === "string" || typeof code === "number" ? codes.get(String(code)) : undefined
   return { message, status: status ?? (isOk(reply) ? 502 : undefined) }
 }
