@@ -8,10 +8,15 @@ const batch = 500
 const pauseMs = 50
 
 /** Deletes requests that are older than they are kept, a few at a time, so that nobody waits for it. */
-export function sweepRequests(store: Store, keepMs: () => number | null, events: Events): { stop(): Promise<void> } {
+export function sweepRequests(
+  store: Store,
+  keepMs: () => number | null,
+  events: Events,
+  everyMs = lookEveryMs,
+): { stop(): Promise<void> } {
   let stopped = false
   let sweeping: Promise<void> | null = null
-  let timer = setTimeout(tick, lookEveryMs)
+  let timer = setTimeout(tick, everyMs)
   timer.unref()
 
   async function sweep(): Promise<void> {
@@ -27,7 +32,7 @@ export function sweepRequests(store: Store, keepMs: () => number | null, events:
       .finally(() => {
         sweeping = null
         if (stopped) return
-        timer = setTimeout(tick, lookEveryMs)
+        timer = setTimeout(tick, everyMs)
         timer.unref()
       })
   }
