@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test"
 import { type Endpoint, endpoints } from "../core/endpoints.ts"
 import { type Tokenizer, tokenizers } from "../core/tokenizer.ts"
 import { mebibyte, utf8 } from "../lib/bytes.ts"
+import { Pieces } from "../lib/pieces.ts"
 import { type CountAsk, workerTokenCounter } from "./tokens.ts"
 
 const counter = workerTokenCounter()
@@ -99,7 +100,7 @@ describe("what was asked", () => {
     const around = utf8(`xxxx${JSON.stringify({ input: "hello world" })}xxxx`)
     const ask: CountAsk = { ...nothing, endpoint: "speech", requestBody: around.subarray(4, -4) }
     expect(await counter.count(ask)).toMatchObject({ input: 2 })
-    expect(ask.requestBody.length).toBe(around.length - 8)
+    expect(ask.requestBody).toHaveLength(around.length - 8)
   })
 })
 
@@ -203,4 +204,15 @@ describe("four bytes a token stand in", () => {
     expect(usage.output).toBe(80)
     own.close()
   })
+})
+
+test("a large body that came in pieces is counted roughly, as the same bytes in one are, and is not joined", async () => {
+  const text = utf8(JSON.stringify({ messages: [{ role: "user", content: "word ".repeat(2_000_000) }] }))
+  const pieces = new Pieces([text.subarray(0, 4_000_000), text.subarray(4_000_000)])
+  pieces.whole = () => {
+    throw new Error("it was joined")
+  }
+  const whole = await counter.count({ ...nothing, requestBody: text })
+  const inPieces = await counter.count({ ...nothing, requestBody: pieces })
+  expect(Math.abs(inPieces.input - whole.input)).toBeLessThanOrEqual(1)
 })

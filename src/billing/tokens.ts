@@ -3,6 +3,7 @@ import type { Tokenizer } from "../core/tokenizer.ts"
 import type { TokenUsage } from "../core/usage.ts"
 import { mebibyte } from "../lib/bytes.ts"
 import { isExecutable } from "../lib/executable.ts"
+import { Pieces } from "../lib/pieces.ts"
 import { roughPromptTokens, roughTokens } from "./rough-tokens.ts"
 import type { CountReply, CountTask } from "./tokens-worker.ts"
 
@@ -11,7 +12,7 @@ export interface CountAsk {
   /** In whose dialect the request is. */
   readonly endpoint: Endpoint
   /** As the caller wrote it; empty for a form. */
-  readonly requestBody: Uint8Array
+  readonly requestBody: Uint8Array | Pieces
   readonly produced: string
   readonly tokenizer: Tokenizer
 }
@@ -122,7 +123,7 @@ function taskFor(id: number, { endpoint, requestBody, produced, tokenizer }: Cou
   return {
     id,
     endpoint,
-    requestBody: requestBody.length > mostBytes ? null : new Uint8Array(requestBody),
+    requestBody: copyOf(requestBody),
     produced: Buffer.byteLength(produced) > mostBytes ? null : produced,
     tokenizer,
   }
@@ -130,7 +131,7 @@ function taskFor(id: number, { endpoint, requestBody, produced, tokenizer }: Cou
 
 function usageOf({ requestBody, produced }: CountAsk, reply: CountReply | null): TokenUsage {
   return {
-    input: reply?.input ?? roughPromptTokens(requestBody),
+    input: reply?.input ?? roughPrompt(requestBody),
     cachedInput: 0,
     cacheWrite: 0,
     audioInput: 0,
@@ -138,4 +139,16 @@ function usageOf({ requestBody, produced }: CountAsk, reply: CountReply | null):
     reasoning: 0,
     audioOutput: 0,
   }
+}
+
+/** The worker's own copy; null where that would be too much. */
+function copyOf(body: Uint8Array | Pieces): Uint8Array<ArrayBuffer> | null {
+  const size = body instanceof Pieces ? body.size : body.length
+  return size > mostBytes ? null : new Uint8Array(body instanceof Pieces ? body.whole() : body)
+}
+
+/** Piece by piece, because a body that is counted roughly is a large one, and joining it would take its size again. */
+function roughPrompt(body: Uint8Array | Pieces): number {
+  if (!(body instanceof Pieces)) return roughPromptTokens(body)
+  return body.spliced([]).reduce((sum, piece) => sum + roughPromptTokens(piece), 0)
 }

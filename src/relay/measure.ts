@@ -66,7 +66,7 @@ export async function countTokens(journey: Journey, answer: Countable, counter: 
   story.estimated = true
   const counted = await counter.count({
     endpoint: protocol.endpoint,
-    requestBody: ask.shape === null ? noBytes : ask.body.whole(),
+    requestBody: ask.shape === null ? noBytes : ask.body,
     produced: answer.produced(),
     tokenizer: model.tokenizer,
   })
