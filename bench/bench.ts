@@ -18,7 +18,7 @@ const SETTLE_MS = 1_000
 const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const
 
 const USAGE = `usage: npm run bench -- [--quick] [--strict] [--only NAME]...
-  --quick   two shorter rounds (under 60 s instead of under 150 s)
+  --quick   two shorter rounds (about one minute instead of about three and a half)
   --strict  exit 1 when a budget is missed
   --only    measure only this (${names().join(", ")}); may be repeated`
 
