@@ -8,9 +8,10 @@ import { openJournal } from "../src/billing/journal.ts"
 import { type Ledger, openLedger } from "../src/billing/ledger.ts"
 import { chargeFor } from "../src/core/price.ts"
 import type { RequestRecord } from "../src/core/request-record.ts"
-import { logEvents } from "../src/events.ts"
+import { tellEvents } from "../src/events.ts"
 import { newRequestId } from "../src/lib/ids.ts"
 import { openLog } from "../src/log.ts"
+import { openMetrics } from "../src/metrics.ts"
 import { accountIdOf, saveAccount } from "../src/store/accounts.ts"
 import { inTransaction, openStore, type Store } from "../src/store/db.ts"
 import { isUnavailable } from "../src/store/errors.ts"
@@ -40,7 +41,7 @@ const ledger = openLedger({
   isUnavailable,
   journal,
   balances: openBalances((ids) => balancesOf(store.db, ids)),
-  events: logEvents(openLog("error")),
+  events: tellEvents(openLog("error"), openMetrics()),
 })
 await writeFor(ledger, WARM_UP_MS)
 console.log(JSON.stringify(await measure(Number(ms))))

@@ -51,6 +51,8 @@ export interface GatewayParts {
   readonly store: Store
   readonly vault: Vault
   readonly events: Events
+  /** What `/metrics` answers; nothing where not given. */
+  readonly metrics?: () => string
   /** Where the journal is kept. */
   readonly dataDir: string
   /** False: nothing is checked, charged or put on record. */
@@ -134,6 +136,7 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
       videos: videoApi(video),
       admin,
       events,
+      metrics: parts.metrics ?? (() => ""),
       ping: store.ping,
       isUnavailable,
     }),

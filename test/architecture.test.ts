@@ -24,7 +24,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   http: ["lib", "core", "limits", "catalog", "auth", "admission", "relay", "video"],
   version: [],
   log: [],
-  events: ["core", "log"],
+  metrics: [],
+  events: ["core", "log", "metrics"],
   settings: ["core", "log", "store"],
   app: [
     "lib",
@@ -54,6 +55,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "app",
     "events",
     "log",
+    "metrics",
     "settings",
     "simulator",
   ],

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type Simulator, startSimulator } from "../../simulator/simulator.ts"
 import { applyConfig } from "../catalog/apply.ts"
-import { logEvents } from "../events.ts"
 import { newApiKey } from "../lib/ids.ts"
 import { openLog } from "../log.ts"
 import type { Settings } from "../settings.ts"
@@ -39,7 +38,7 @@ export async function demo(given: Settings): Promise<void> {
       demoConfig((name) => simulatedVendor(simulator, name), demo),
       { prune: false },
     )
-    const running = await start(settings, house, logEvents(log))
+    const running = await start(settings, house, log)
     endOnSignal(running, log, cleanUp)
     console.log(introduction(running.url, simulator.url, demo))
   } catch (error) {

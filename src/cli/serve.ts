@@ -1,9 +1,9 @@
 import { openGateway } from "../app.ts"
 import { CatalogError } from "../catalog/problem.ts"
-import type { Events } from "../core/events.ts"
-import { logEvents } from "../events.ts"
+import { tellEvents } from "../events.ts"
 import { type Listening, listen } from "../http/server.ts"
 import { type Log, openLog } from "../log.ts"
+import { openMetrics } from "../metrics.ts"
 import type { Environment, Settings } from "../settings.ts"
 import { applyFile, readConfigFile } from "./config-file.ts"
 import { controlSocket, serveControl } from "./control.ts"
@@ -29,7 +29,7 @@ export async function serve(settings: Settings, env: Environment): Promise<void>
       await requireFreePort(settings)
       await applyFile(source, house, false)
     }
-    running = await start(settings, house, logEvents(log))
+    running = await start(settings, house, log)
   } catch (error) {
     await house.store.close()
     // A database that this instance cannot serve, for want of the right master key for instance.
@@ -40,10 +40,12 @@ export async function serve(settings: Settings, env: Environment): Promise<void>
   console.log(`tollgate is listening on ${running.url}`)
 }
 
-export async function start(settings: Settings, house: House, events: Events): Promise<Running> {
+export async function start(settings: Settings, house: House, log: Log): Promise<Running> {
+  const metrics = openMetrics()
   const gateway = await openGateway({
     ...house,
-    events,
+    events: tellEvents(log, metrics),
+    metrics: metrics.text,
     dataDir: settings.dataDir,
     billing: settings.billing,
     redisUrl: settings.redisUrl,

@@ -10,7 +10,7 @@ import type { VideoApi } from "../video/videos.ts"
 import { allowedOrigin, allowOrigin, isPreflight, preflightResponse } from "./cors.ts"
 import type { Lifecycle } from "./lifecycle.ts"
 import type { ModelPages } from "./model-pages.ts"
-import { drainingResponse, errorResponse, jsonResponse } from "./responses.ts"
+import { drainingResponse, errorResponse, jsonResponse, textResponse } from "./responses.ts"
 import { apiRoutes, dialectOf } from "./routes.ts"
 import { isSigned, submitPage, videoMethods, videoPage, videoPlace } from "./video-pages.ts"
 
@@ -23,6 +23,8 @@ export interface EdgeParts {
   readonly events: Events
   /** The back office, below /api. */
   admin(request: Request, requestId: string): Response | Promise<Response>
+  /** What has been counted, as text for whoever collects it. */
+  metrics(): string
   /** Resolves while the database answers. */
   ping(): Promise<void>
   /** Whether an error means that the database is away. */
@@ -38,6 +40,7 @@ export function edge(parts: EdgeParts): (request: Request) => Response | Promise
     const requestId = newRequestId()
     const { path, query } = split(request.url)
     if (path === "/health" || path === "/health/ready") return health(path, requestId, parts)
+    if (path === "/metrics") return textResponse(parts.metrics(), requestId)
     if (parts.lifecycle.draining) {
       parts.lifecycle.turnedAway()
       return drainingResponse(requestId)

@@ -20,3 +20,8 @@ export function drainingResponse(requestId: string): Response {
 export function jsonResponse(body: unknown, requestId: string, status = 200): Response {
   return new Response(JSON.stringify(body), { status, headers: { "content-type": json, "x-request-id": requestId } })
 }
+
+export function textResponse(text: string, requestId: string): Response {
+  const type = "text/plain; version=0.0.4; charset=utf-8"
+  return new Response(text, { headers: { "content-type": type, "x-request-id": requestId } })
+}
