@@ -62,10 +62,18 @@ export function baseUnitsOf(price: Price): readonly PriceUnit[] {
   return price === "free" ? [] : namedUnits(price)
 }
 
-/** Every unit that the price names, in a tier or outside. */
+const noUnits: ReadonlySet<PriceUnit> = new Set()
+const knownUnits = new WeakMap<PriceList, ReadonlySet<PriceUnit>>()
+
+/** Every unit that the price names, in a tier or outside. Asked for each request, so each price is looked through once. */
 export function unitsOf(price: Price): ReadonlySet<PriceUnit> {
-  const tiers = price === "free" ? [] : (price.tiers ?? [])
-  return new Set([...baseUnitsOf(price), ...tiers.flatMap((tier) => namedUnits(tier.prices))])
+  if (price === "free") return noUnits
+  let units = knownUnits.get(price)
+  if (units === undefined) {
+    units = new Set([...namedUnits(price), ...(price.tiers ?? []).flatMap((tier) => namedUnits(tier.prices))])
+    knownUnits.set(price, units)
+  }
+  return units
 }
 
 function namedUnits(prices: UnitPrices): readonly PriceUnit[] {

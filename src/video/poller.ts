@@ -188,7 +188,8 @@ class Pool {
   }
 }
 
-function untilNext(job: VideoJob): number {
+/** Milliseconds from one look to the next. */
+export function untilNext(job: { readonly polls: number; readonly route: Pick<VideoJob["route"], "vendor"> }): number {
   const grown = Math.min(polling.mostMs, polling.firstMs * polling.growth ** job.polls)
   const least = videoVendors.get(job.route.vendor)?.leastPollMs ?? 0
   const chance = 1 + polling.jitter * (2 * Math.random() - 1)
