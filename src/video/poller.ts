@@ -191,7 +191,8 @@ class Pool {
 /** Milliseconds from one look to the next. */
 export function untilNext(job: { readonly polls: number; readonly route: Pick<VideoJob["route"], "vendor"> }): number {
   const grown = Math.min(polling.mostMs, polling.firstMs * polling.growth ** job.polls)
-  const least = videoVendors.get(job.route.vendor)?.leastPollMs ?? 0
   const chance = 1 + polling.jitter * (2 * Math.random() - 1)
-  return Math.round(Math.max(grown, least) * chance)
+  // What a vendor asks for is kept to: there the chance only adds.
+  const least = (videoVendors.get(job.route.vendor)?.leastPollMs ?? 0) * (1 + polling.jitter * Math.random())
+  return Math.round(Math.max(grown * chance, least))
 }
